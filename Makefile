@@ -1,0 +1,31 @@
+# Each target sets up .venv by itself and skips that when nothing changed.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test lint docs clean
+
+demo: $(READY)  ## the main job on the embedded data
+	$(BIN)/invariantnet reproduce figure3 --out runs/demo
+
+test: $(READY)  ## every test
+	$(BIN)/pytest
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(READY)  ## the documentation site, into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+setup: $(READY)  ## only the environment
+
+$(READY): pyproject.toml constraints.txt requirements-dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "InvariantNet needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf .venv site build dist

@@ -1,0 +1,5 @@
+"""`python -m invariantnet` is the `invariantnet` command."""
+
+from invariantnet.cli import main
+
+main()

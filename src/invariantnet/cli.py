@@ -1,0 +1,119 @@
+"""The command line. Each command is a dataclass: its fields are the options, its docstring the help."""
+
+import contextlib
+import io
+import itertools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Groups:
+    """List the groups that data can be symmetric under.
+
+    Examples: `invariantnet groups` · `invariantnet groups --shape 3,32,32`
+    """
+
+    shape: str | None = None
+    """Shape of one input, such as 28,28 or 3,32,32: adds order, orbits and whether the group acts."""
+
+    def run(self) -> None:
+        """Print the table."""
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        from invariantnet.actions import ACTIONS
+
+        table = Table("name", "what it does", "input shapes", box=box.SIMPLE)
+        if self.shape is not None:
+            from invariantnet.catalogue import group
+
+            shape = parse_shape(self.shape)
+            table = Table("name", "order", "orbits", "what it does", box=box.SIMPLE, title=f"on {self.shape}")
+        for entry in ACTIONS.values():
+            if self.shape is None:
+                table.add_row(entry.name, entry.description, entry.shapes)
+                continue
+            try:
+                found = group(entry.name, shape)
+            except ValueError as error:
+                table.add_row(entry.name, "–", "–", f"does not act: {error}", style="dim")
+                continue
+            orbits = f"{int(found.orbits().max()) + 1:,}" if found.is_permutation_group else "–"
+            order = f"{found.order:,}" if found.order < 10**9 else f"{found.order:.3e}"
+            table.add_row(found.name, order, orbits, entry.description)
+        Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Reproduce a figure or table of the paper.
+
+    Example: `invariantnet reproduce figure3 --out runs/figure3`
+    """
+
+    what: tyro.conf.Positional[Literal["figure3"]]
+    """The figure or table."""
+    out: Path = Path("runs/reproduce")
+    """Folder for the results."""
+
+    def run(self) -> None:
+        """Write the figures and say where they are."""
+        from invariantnet.experiments import figure3
+        from invariantnet.storage import writable_folder
+
+        for path in figure3.draw(writable_folder(self.out)):
+            print(path)
+
+
+Command = (
+    Annotated[Groups, tyro.conf.subcommand("groups")] | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130."""
+    try:
+        _parse(arguments).run()
+    except ValueError as error:
+        print(f"invariantnet: {error}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        print("invariantnet: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _parse(arguments: Sequence[str] | None) -> Groups | Reproduce:
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(
+                Command,
+                prog="invariantnet",
+                description="Which symmetries does my data have? And a network that is exactly invariant to them.",
+                args=arguments,
+            )
+    except SystemExit as end:
+        if end.code != BAD_INPUT:
+            raise
+        # tyro frames its complaint in a box; keep the words, up to the first rule.
+        words = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
+        said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), words))
+        raise ValueError(f"{' '.join(said).rstrip('.')}: see invariantnet --help.") from None
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """Read `3,32,32`."""
+    try:
+        return tuple(int(part) for part in text.replace("x", ",").replace("×", ",").split(","))
+    except ValueError:
+        raise ValueError(f"shape {text!r} is not a list of sizes: write it like 28,28 or 3,32,32.") from None

@@ -1,0 +1,54 @@
+"""Labelled data: MNIST and digits, embedded, under the paper's variants; and readers for a user's own."""
+
+from pathlib import Path
+
+from invariantnet.datasets import embedded, files
+from invariantnet.datasets.record import Dataset
+from invariantnet.datasets.variants import VARIANTS, transformed, vary
+
+__all__ = ["VARIANTS", "Dataset", "load", "transformed"]
+
+
+def load(
+    source: str | Path,
+    *,
+    seed: int = 0,
+    shape: tuple[int, ...] | None = None,
+    size: tuple[int, int] | None = None,
+    color: files.Color = "auto",
+    label: str | None = None,
+) -> Dataset:
+    """Load data by name or by path.
+
+    Args:
+        source: `mnist` or `digits`, either alone or with one of `:plain`, `:permuted`, `:rotated`,
+            `:flipped` (or `:NAME` of a catalogue group); or the path of an `.npz` with `x` and `y`, of a
+            `.csv` with a label column, or of a folder with one subfolder of images per class.
+        seed: decides the permutation and the poses of a variant; equal seeds give equal bits.
+        shape: shape of one input, for files that hold it flat.
+        size: (height, width) to which the images of a folder are resized; by default other sizes are refused.
+        color: read the images of a folder as `grey` or `rgb`; `auto` is grey if all of them are.
+        label: name of the label column of a `.csv`; by default `label`, `class`, `target` or `y`.
+
+    >>> data = load("digits:rotated", seed=0)
+    >>> data.x_train.shape, data.shape, data.class_names[7]
+    ((1038, 64), (8, 8), '7')
+
+    """
+    name, _, variant = str(source).partition(":")
+    if name in embedded.READERS:
+        return vary(embedded.READERS[name](), variant or "plain", seed)
+    path = Path(source)
+    if path.is_dir():
+        return files.read_folder(path, size=size, color=color)
+    if not path.exists():
+        variants = ", ".join(f":{variant}" for variant in VARIANTS)
+        raise ValueError(
+            f"no data named {str(source)!r} and no such file: choose mnist or digits (with {variants}), "
+            "or the path of an .npz, a .csv or a folder of images."
+        )
+    if path.suffix == ".npz":
+        return files.read_npz(path, shape=shape)
+    if path.suffix == ".csv":
+        return files.read_csv(path, label=label, shape=shape)
+    raise ValueError(f"{path} is neither .npz nor .csv nor a folder of images: convert it to one of these.")

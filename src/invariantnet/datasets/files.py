@@ -1,0 +1,188 @@
+"""Readers for a user's own data: `.npz`, `.csv`, and a folder of images per class.
+
+Every fault is a ValueError that names the file and the remedy.
+"""
+
+import csv
+import math
+import zipfile
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from invariantnet.datasets.record import Dataset
+
+Color = Literal["auto", "grey", "rgb"]
+IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+LABEL_COLUMNS = ("label", "class", "target", "y")
+GREY_MODES = {"1", "L", "LA", "I", "I;16", "F"}
+
+
+def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
+    """Arrays `x` (n, …) and `y` (n,), and optionally `x_test` and `y_test`; bytes are scaled to [0, 1]."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file), np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(
+            f"{path}: not a readable .npz of plain arrays ({error}): save it with np.savez."
+        ) from None
+    if not {"x", "y"} <= arrays.keys():
+        raise ValueError(f"{path}: holds {sorted(arrays)}, needs 'x' and 'y': np.savez(path, x=…, y=…).")
+    return _dataset(
+        path,
+        arrays["x"],
+        arrays["y"],
+        arrays.get("x_test"),
+        arrays.get("y_test"),
+        shape or arrays["x"].shape[1:],
+    )
+
+
+def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | None = None) -> Dataset:
+    """One example per line below a header; every column but the label is a number."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: cannot be read as CSV ({error}): save it as UTF-8 with a header.") from None
+    names = [name.strip() for name in header]
+    wanted = (label,) if label else LABEL_COLUMNS
+    column = next((names.index(name) for name in wanted if name in names), None)
+    if column is None:
+        raise ValueError(f"{path}: no label column {' or '.join(map(repr, wanted))} among {names[:8]}: name it.")
+    values = np.empty((len(rows), len(names) - 1), np.float64)
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise ValueError(
+                f"{path}: line {i + 2} has {len(row)} fields, the header {len(names)}: mend the line."
+            )
+        try:
+            values[i] = [float(cell) for j, cell in enumerate(row) if j != column]
+        except ValueError as error:
+            raise ValueError(f"{path}: line {i + 2}: {error}: encode it as a number or leave it out.") from None
+    labels = np.array([row[column].strip() for row in rows])
+    return _dataset(path, values, labels, None, None, shape or (values.shape[1],))
+
+
+def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color = "auto") -> Dataset:
+    """A folder with one subfolder of images per class; grey ones become (H, W), coloured ones (3, H, W)."""
+    classes = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+    found = [
+        (file, folder.name)
+        for folder in classes
+        for file in sorted(folder.rglob("*"))
+        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+    ]
+    if not found:
+        raise ValueError(f"{path}: no images in its subfolders: make one subfolder of images per class.")
+    for folder in classes:
+        if not any(name == folder.name for _, name in found):
+            raise ValueError(f"{folder}: no images of a known kind: remove the folder or fill it.")
+    if color == "auto":
+        color = "grey" if all(_image_mode(file) in GREY_MODES for file, _ in found) else "rgb"
+    images: list[np.ndarray] = []
+    for file, _ in found:
+        image = _read_image(file, size, color)
+        if images and image.shape != images[0].shape:
+            (h, w), (h0, w0) = image.shape[-2:], images[0].shape[-2:]
+            raise ValueError(
+                f"{file}: {h}×{w} pixels, but {found[0][0].name} has {h0}×{w0}: "
+                "pass a size to resize all of them to."
+            )
+        images.append(image)
+    labels = np.array([name for _, name in found])
+    return _dataset(path, np.stack(images), labels, None, None, images[0].shape)
+
+
+def _image_mode(file: Path) -> str:
+    from PIL import Image
+
+    try:
+        with Image.open(file) as image:
+            return str(image.mode)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ValueError(f"{file}: not a readable image ({error}): mend or remove it.") from None
+
+
+def _read_image(file: Path, size: tuple[int, int] | None, color: Color) -> np.ndarray:
+    from PIL import Image
+
+    try:
+        with Image.open(file) as image:
+            pixels = image.convert("L" if color == "grey" else "RGB")
+            if size is not None:
+                pixels = pixels.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+            values = np.asarray(pixels)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ValueError(f"{file}: not a readable image ({error}): mend or remove it.") from None
+    return values if values.ndim == 2 else np.moveaxis(values, -1, 0)
+
+
+def _dataset(
+    path: Path,
+    x: np.ndarray,
+    y: np.ndarray,
+    x_test: np.ndarray | None,
+    y_test: np.ndarray | None,
+    shape: tuple[int, ...],
+) -> Dataset:
+    if (x_test is None) != (y_test is None):
+        raise ValueError(f"{path}: 'x_test' and 'y_test' come together: add the missing one.")
+    values = _inputs(path, "x", x, shape)
+    classes, codes = _classes(path, y, len(values))
+    if x_test is None or y_test is None:
+        test_values, test_codes = values[:0], codes[:0]
+    else:
+        test_values = _inputs(path, "x_test", x_test, shape)
+        unknown = set(np.unique(y_test).tolist()) - set(classes.tolist())
+        if unknown:
+            raise ValueError(
+                f"{path}: labels {sorted(unknown)[:5]} of 'y_test' are not in 'y': add examples of them."
+            )
+        test_codes = np.searchsorted(classes, y_test).astype(np.int64)
+        if test_codes.shape != (len(test_values),):
+            raise ValueError(f"{path}: {len(test_values)} inputs in 'x_test', 'y_test' has shape {y_test.shape}.")
+    return Dataset(
+        values,
+        codes,
+        test_values,
+        test_codes,
+        tuple(shape),
+        tuple(str(c) for c in classes.tolist()),
+        str(path),
+    )
+
+
+def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if x.dtype.kind not in "buif":
+        raise ValueError(f"{path}: '{name}' holds {x.dtype}, not real numbers: convert it.")
+    if x.ndim < 2 or x.size == 0:
+        raise ValueError(f"{path}: '{name}' has shape {x.shape}, needs n examples with at least one number each.")
+    if not 1 <= len(shape) <= 3 or math.prod(shape) != math.prod(x.shape[1:]):
+        raise ValueError(f"{path}: '{name}' of shape {x.shape} does not hold inputs of shape {tuple(shape)}.")
+    if len(shape) == 3 and shape[2] in (1, 3) and shape[0] not in (1, 3):
+        raise ValueError(f"{path}: inputs of shape {tuple(shape)} have the channels last: np.moveaxis(x, -1, 1).")
+    scale = 1 / 255 if x.dtype == np.uint8 else 1.0
+    flat = np.ascontiguousarray(x.reshape(len(x), -1) * np.float32(scale), dtype=np.float32)
+    bad = ~np.isfinite(flat).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"{path}: {bad.sum()} examples of '{name}' (the first is number {bad.argmax()}) hold values that are "
+            "not finite: clean or drop them."
+        )
+    return flat
+
+
+def _classes(path: Path, y: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    if y.shape != (n,):
+        raise ValueError(f"{path}: {n} inputs, but labels of shape {y.shape}: pass one label per input.")
+    if y.dtype.kind not in "buiUS" and not (y.dtype.kind == "f" and (y == np.round(y)).all()):
+        raise ValueError(f"{path}: labels of type {y.dtype} are not classes: pass integers or strings.")
+    classes, codes = np.unique(y.astype(np.int64) if y.dtype.kind in "bf" else y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{path}: only one class, {str(classes[0])!r}: labels must differ for anything to be learned."
+        )
+    return classes, codes.astype(np.int64)

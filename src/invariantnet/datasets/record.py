@@ -1,0 +1,29 @@
+"""The record that every reader returns."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled inputs, flat: `x[i]` has `prod(shape)` numbers and the class `class_names[y[i]]`."""
+
+    x_train: Float32[np.ndarray, "n dim"]
+    y_train: Int64[np.ndarray, " n"]
+    x_test: Float32[np.ndarray, "m dim"]
+    y_test: Int64[np.ndarray, " m"]
+    shape: tuple[int, ...]
+    class_names: tuple[str, ...]
+    provenance: str
+
+    @property
+    def dim(self) -> int:
+        """Numbers per input."""
+        return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.x_train)} train, {len(self.x_test)} test"
+        return f"Dataset({sizes}, shape={self.shape}, {len(self.class_names)} classes: {self.provenance})"

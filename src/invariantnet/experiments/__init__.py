@@ -1,0 +1,1 @@
+"""The paper's figures and tables as data; running them; drawing them."""

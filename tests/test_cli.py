@@ -1,0 +1,90 @@
+"""The real command, as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sys.executable).parent / "invariantnet"
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [COMMAND, *arguments], capture_output=True, text=True, timeout=300, check=False, **options
+    )
+
+
+def test_help_shows_every_command_and_an_example():
+    result = run("--help")
+    assert result.returncode == 0
+    for command in ("groups", "reproduce"):
+        assert command in result.stdout
+        help_text = run(command, "--help").stdout
+        assert f"invariantnet {command}" in help_text.split("options")[0]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["groups"], ["groups", "--help"], ["reproduce", "--help"]])
+def test_quick_commands_do_not_load_torch(arguments):
+    code = (
+        f"import sys, invariantnet.cli as c\ntry: c.main({arguments})\nfinally: assert 'torch' not in sys.modules"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_groups_lists_the_catalogue():
+    from invariantnet.actions import ACTIONS
+
+    result = run("groups")
+    assert result.returncode == 0
+    for action in ACTIONS.values():
+        assert action.name in result.stdout
+        assert action.description in result.stdout
+
+
+def test_groups_on_a_shape():
+    lines = {
+        line.split()[0]: line.split()
+        for line in run("groups", "--shape", "28,28").stdout.splitlines()
+        if line.strip()
+    }
+    assert lines["d4"][1:3] == ["8", "105"]
+    assert lines["rot90"][1:3] == ["4", "196"]
+    assert "does not act" in " ".join(lines["channels"])
+    assert lines["permutations"][1] == "3.049e+29"
+
+
+def test_module_is_the_same_command():
+    module = subprocess.run(
+        [sys.executable, "-m", "invariantnet", "groups"], capture_output=True, text=True, check=True
+    )
+    assert module.stdout == run("groups").stdout
+
+
+def test_figure3(tmp_path):
+    result = run("reproduce", "figure3", "--out", tmp_path / "new" / "folder")
+    assert result.returncode == 0, result.stderr
+    png, svg = tmp_path / "new/folder/figure3.png", tmp_path / "new/folder/figure3.svg"
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "d4: 10 orbits of 64 pixels" in svg.read_text()
+    assert result.stdout.split() == [str(png), str(svg)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["groups", "--shape", "3,a"], "'3,a' is not a list of sizes"),
+        (["groups", "--shpe", "3"], "--shpe"),
+        (["reproduce", "figure9"], "figure9"),
+        (["reproduce", "figure3", "--out", "/dev/null/x"], "choose another output folder"),
+        (["grops"], "grops"),
+        ([], "groups, reproduce"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(arguments, fault):
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert fault in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,47 @@
+"""Every code block of the README and of the documentation runs, and prints what it says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```(\w*)\n(.*?)```(?:\s*```\n(.*?)```)?", re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[tuple[str, str]]:
+    return [(code, output) for lang, code, output in BLOCK.findall(page.read_text()) if lang == language]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_blocks_run(page, tmp_path):
+    code = "\n".join(code for code, _ in blocks(page, "python"))
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    expected = "".join(output for _, output in blocks(page, "python"))
+    if expected:
+        assert result.stdout == expected
+    for line in code.splitlines():
+        said = re.match(r"print\(.*\)\s+# (.*)", line)
+        if said:
+            assert said[1].split(":")[0].split(" orbits")[0].split(", sparse")[0] in result.stdout
+
+
+def test_readme_commands_are_targets_of_the_makefile():
+    commands = re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert commands == ["demo", "test"]
+    for command in commands:
+        plan = subprocess.run(["make", "-n", command], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert plan
+
+
+def test_demo_of_the_readme(tmp_path):
+    recipe = re.search(r"^demo:.*\n\t(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    command = recipe[1].replace("$(BIN)", str(Path(sys.executable).parent)).split()
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert list((tmp_path / "runs/demo").iterdir())

@@ -1,0 +1,175 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from strategies import any_group, index_group, permutation_groups, rotation
+from sympy.combinatorics import Permutation, PermutationGroup
+
+import invariantnet as inv
+from invariantnet import Group
+from invariantnet.closure import as_matrices
+
+
+def matrices(group: Group) -> np.ndarray:
+    elements = group.elements.numpy()
+    return elements if group.is_matrix_group else as_matrices(elements)
+
+
+@given(any_group)
+def test_elements_form_a_group(group):
+    elements = matrices(group)
+    np.testing.assert_allclose(elements[0], np.eye(group.dim), atol=1e-9)
+    assert len(elements) == group.order
+    some = elements[:: max(1, len(elements) // 12)]
+    for a in some:
+        assert np.abs(elements - np.linalg.inv(a)).max(axis=(1, 2)).min() < 1e-7, "an inverse is missing"
+        for b in some:
+            distance = np.abs(elements - a @ b).max(axis=(1, 2))
+            assert (distance < 1e-7).sum() == 1, "a product is missing, or listed twice"
+
+
+@given(permutation_groups())
+def test_order_and_orbits_agree_with_sympy(group):
+    oracle = PermutationGroup([Permutation(g.tolist()) for g in group.generators])
+    assert group.order == oracle.order()
+    labels = group.orbits().numpy()
+    ours = {frozenset(np.flatnonzero(labels == k).tolist()) for k in range(labels.max() + 1)}
+    theirs = {frozenset(orbit) for orbit in oracle.orbits()}
+    assert {o for o in ours if len(o) > 1} == {o for o in theirs if len(o) > 1}
+    assert sum(map(len, ours)) == group.dim
+
+
+@given(any_group)
+def test_act_equals_the_matrices(group):
+    x = torch.randn(2, 3, group.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expected = np.einsum("gij,abj->abgi", matrices(group), x.numpy())
+    np.testing.assert_allclose(group.act(x).numpy(), expected, atol=1e-9)
+
+
+@given(index_group)
+def test_lazy_order_equals_the_enumerated_one(group):
+    assert Group.from_permutations(group.generators, max_order=None).order == group.order
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
+)
+def test_act_keeps_dtype_and_leading_shape(dtype):
+    group = inv.group("d4", shape=(3, 3))
+    for leading in [(), (4,), (2, 0, 5)]:
+        moved = group.act(torch.ones(*leading, 9).to(dtype))
+        assert moved.dtype == dtype
+        assert moved.shape == (*leading, 8, 9)
+
+
+def test_act_on_another_device():
+    moved = inv.group("sign", shape=(3,)).act(torch.empty(2, 3, device="meta"))
+    assert moved.device.type == "meta"
+    assert moved.shape == (2, 2, 3)
+
+
+def test_act_refuses_what_it_cannot_transform():
+    with pytest.raises(ValueError, match="acts on 9 inputs, x has 8"):
+        inv.group("d4", shape=(3, 3)).act(torch.ones(8))
+    with pytest.raises(ValueError, match="no negative values"):
+        inv.group("sign", shape=(3,)).act(torch.ones(3, dtype=torch.uint8))
+    with pytest.raises(ValueError, match="floating-point"):
+        Group.from_matrices([rotation(2 * np.pi / 3)]).act(torch.ones(2, dtype=torch.int64))
+
+
+def test_huge_group_works_from_its_generators():
+    group = inv.group("permutations", shape=(28, 2))
+    assert group.order == math.factorial(28)
+    assert len(group.orbits().unique()) == 2
+    assert inv.invariant_basis(group).shape == (2, 56)
+    assert inv.reynolds_operator(group)[0, 0] == pytest.approx(1 / 28)
+    with pytest.raises(ValueError, match="too many to list"):
+        _ = group.elements
+    with pytest.raises(ValueError, match="too many to list"):
+        group.act(torch.ones(56))
+    assert group.generators[0] in group
+    assert np.roll(np.arange(56), 1) not in group
+    assert inv.group("cyclic", shape=(28, 2)) <= group
+
+
+def test_order_of_a_huge_join_is_exact():
+    joined = inv.join(inv.group("permutations", shape=(12,)), inv.group("sign", shape=(12,)))
+    assert joined.order == 2 * math.factorial(12)
+    assert joined.name == "permutations+sign"
+
+
+def test_subgroups_and_equality_are_those_of_sets():
+    groups = {name: inv.group(name, shape=(4, 4)) for name in ("trivial", "rot180", "rot90", "flips", "d4")}
+    assert groups["trivial"] <= groups["rot180"] <= groups["rot90"] <= groups["d4"]
+    assert groups["rot180"] <= groups["flips"] <= groups["d4"]
+    assert not groups["rot90"] <= groups["flips"]
+    other_generators = Group.from_permutations(groups["rot90"].elements[[3, 2]], name="backwards")
+    assert other_generators == groups["rot90"]
+    assert hash(other_generators) == hash(groups["rot90"])
+    assert groups["rot90"] != groups["flips"]
+    assert groups["rot90"] != inv.group("rot90", shape=(3, 3))
+    dense = Group.from_matrices(as_matrices(groups["d4"].generators) + 0.0)
+    assert dense == groups["d4"]
+
+
+def test_matrix_groups_compare_up_to_rounding():
+    sixth = rotation(np.pi / 3)
+    group = Group.from_matrices([sixth, np.diag([1.0, -1.0])], name="d6")
+    assert group.order == 12
+    assert Group.from_matrices([sixth @ sixth]) <= group
+    assert np.linalg.matrix_power(sixth, 7) in group
+    assert rotation(0.1) not in group
+    assert Group.from_matrices([-np.eye(2)]) <= group, "index arrays and matrices compare too"
+
+
+@pytest.mark.parametrize(
+    ("generator", "fault"),
+    [
+        ([[1.0, 0.0], [0.0, 0.0]], "singular"),
+        ([[1.0, 1.0], [0.0, 1.0]], "infinite order"),
+        ([[2.0, 0.0], [0.0, 0.5]], "eigenvalue has modulus"),
+        (rotation(1.0).tolist(), "infinite order"),
+        ([[np.nan, 0.0], [0.0, 1.0]], "not finite"),
+        ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "square matrices"),
+    ],
+)
+def test_matrices_that_generate_no_finite_group(generator, fault):
+    with pytest.raises(ValueError, match=fault):
+        Group.from_matrices([generator], max_order=500)
+
+
+def test_two_mirrors_at_an_irrational_angle_are_infinite():
+    mirror = np.diag([1.0, -1.0])
+    with pytest.raises(ValueError, match="more than max_order = 300 elements, or is infinite"):
+        Group.from_matrices([mirror, rotation(1.0) @ mirror @ rotation(-1.0)], max_order=300)
+
+
+@pytest.mark.parametrize(
+    ("generators", "fault"),
+    [
+        ([[0, 0, 1]], "not a permutation"),
+        ([[0, 1, 7]], "not a permutation"),
+        ([[-1, 1, 2]], "not a permutation"),
+        ([0, 1, 2], "list of index arrays"),
+        ([], "list of index arrays"),
+        ([[0.5, 1.0]], "integers"),
+    ],
+)
+def test_arrays_that_are_no_permutations(generators, fault):
+    with pytest.raises(ValueError, match=fault):
+        Group.from_permutations(generators)
+
+
+def test_max_order():
+    cycle, exchange = np.roll(np.arange(8), 1), [1, 0, 2, 3, 4, 5, 6, 7]
+    with pytest.raises(ValueError, match="more than 10000 elements"):
+        Group.from_permutations([cycle, exchange])
+    assert Group.from_permutations([cycle, exchange], max_order=50_000).order == 40_320
+    assert Group.from_permutations([cycle, exchange], max_order=None).order == 40_320
+
+
+def test_sign_changes_have_no_orbits():
+    with pytest.raises(ValueError, match="use invariant_basis"):
+        inv.group("sign", shape=(3,)).orbits()
