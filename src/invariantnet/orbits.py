@@ -2,7 +2,7 @@
 
 import numpy as np
 from jaxtyping import Int64
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from invariantnet.closure import extend
@@ -28,12 +28,11 @@ def signed_orbits(
 
 
 def _components(generators: Int64[np.ndarray, "n points"]) -> Int64[np.ndarray, " points"]:
+    # Row i of the graph holds g(i) for every generator g.
     n, points = generators.shape
-    edges = coo_array(
-        (np.ones(n * points, np.int8), (np.tile(np.arange(points), n), generators.ravel())),
-        shape=(points, points),
-    )
-    labels = connected_components(edges, directed=False)[1]
+    ends = np.arange(0, points * n + 1, n, dtype=np.int32)
+    graph = csr_array((np.ones(n * points), generators.T.ravel().astype(np.int32), ends), shape=(points, points))
+    labels = connected_components(graph, directed=False)[1]
     return _by_first_appearance(labels.astype(np.int64), keep=np.ones(points, bool))
 
 
