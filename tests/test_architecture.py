@@ -12,8 +12,8 @@ ROOT = Path(invariantnet.__file__).parent
 
 # A module may import from those before it, and from its own package.
 ORDER = [
-    "storage", "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets",
-    "experiments", "cli", "__main__",
+    "storage", "progress", "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets",
+    "priors", "nn", "objectives", "training", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"experiments", "report", "cli", "__main__", "estimator"}
 

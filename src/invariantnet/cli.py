@@ -56,22 +56,29 @@ class Groups:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Reproduce a figure or table of the paper.
+    """Reproduce a figure or table of the paper; a run that was interrupted goes on where it stopped.
 
-    Example: `invariantnet reproduce figure3 --out runs/figure3`
+    Examples: `invariantnet reproduce figure3 --out runs/figure3` ·
+    `invariantnet reproduce all --quick --seeds 1 --out runs/quick` ·
+    `invariantnet reproduce all --seeds 5 --out results`
     """
 
-    what: tyro.conf.Positional[Literal["figure3"]]
-    """The figure or table."""
+    what: tyro.conf.Positional[Literal["figure1", "figure2", "figure3", "table1", "ablation", "all"]]
+    """Trajectories of π, test accuracies, examples, extrapolation, the readings of the text, or all."""
+    seeds: int = 5
+    """Repeat every run with the seeds 0 … N-1."""
     out: Path = Path("runs/reproduce")
-    """Folder for the results."""
+    """Folder for the results; finished runs in it are kept and not repeated."""
+    quick: bool = False
+    """Few examples and epochs: a look in about two minutes, not a result."""
+    jobs: int | None = None
+    """Processes at once; by default one per core."""
 
     def run(self) -> None:
-        """Write the figures and say where they are."""
-        from invariantnet.experiments import figure3
-        from invariantnet.storage import writable_folder
+        """Write the results and say where they are."""
+        from invariantnet.experiments.reproduce import reproduce
 
-        for path in figure3.draw(writable_folder(self.out)):
+        for path in reproduce(self.what, self.out, seeds=self.seeds, quick=self.quick, jobs=self.jobs):
             print(path)
 
 

@@ -18,6 +18,9 @@ STYLE: Any = {
     "svg.hashsalt": "invariantnet",
 }
 
+COLORS = {"rot90": "#d1495b", "flips": "#00798c", "trivial": "#6c757d", "d4": "#edae49"}
+"""One colour per hypothesis, in every figure."""
+
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write `name.png` and `name.svg`; the same figure gives the same bytes."""

@@ -1,0 +1,152 @@
+"""Running recipes: each finished one is stored at once, so an interrupted sweep goes on where it stopped."""
+
+import functools
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+from torch import nn
+
+from invariantnet import catalogue, datasets
+from invariantnet.datasets import Dataset
+from invariantnet.experiments.recipes import Recipe
+from invariantnet.nn import cnn, invariant_net, mlp
+from invariantnet.priors import Dirichlet, as_prior
+from invariantnet.progress import progress_bar
+from invariantnet.storage import writable_folder, write_json
+from invariantnet.training import Training, log_probabilities, train
+
+FORMAT = 1
+Record = dict[str, Any]
+
+
+def sweep(recipes: Sequence[Recipe], folder: Path, *, jobs: int = 2) -> list[Record]:
+    """Run what is not stored yet, and return the records in the order of the recipes."""
+    runs = writable_folder(folder / "runs")
+    unique = list({r.key: r for r in recipes}.values())
+    missing = [r for r in unique if load_record(runs, r) is None]
+    if missing:
+        parallel = joblib.Parallel(n_jobs=min(jobs, len(missing)), return_as="generator_unordered", batch_size=1)
+        finished = parallel(joblib.delayed(run_and_store)(r, runs) for r in missing)
+        with progress_bar() as bar:
+            task = bar.add_task(f"{len(missing)} networks", total=len(missing))
+            for name in finished:
+                bar.update(task, advance=1, description=name)
+    records = {r.key: load_record(runs, r) for r in unique}
+    return [record for r in recipes if (record := records[r.key]) is not None]
+
+
+def load_record(runs: Path, recipe: Recipe) -> Record | None:
+    """The stored record, or None if the recipe has not been run."""
+    path = runs / f"{recipe.key}.json"
+    if not path.exists():
+        return None
+    try:
+        record: Record = json.loads(path.read_text())
+        version = record["format"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is no record of a run: remove it, or choose another --out.") from None
+    if version != FORMAT:
+        raise ValueError(
+            f"{path} was written by another version (format {version}, not {FORMAT}): choose another --out."
+        )
+    return record
+
+
+def run_and_store(recipe: Recipe, runs: Path) -> str:
+    """Run one recipe in a worker and write its record."""
+    torch.set_num_threads(1)
+    write_json(runs / f"{recipe.key}.json", run(recipe))
+    return f"{recipe.model}, {recipe.data}, seed {recipe.seed}"
+
+
+def run(recipe: Recipe) -> Record:
+    """Train and test one network."""
+    start = time.process_time()
+    data = _load(recipe.data, recipe.seed)
+    x, y = _training_set(recipe, data)
+    config = Training(epochs=recipe.epochs)
+    network, history = train(lambda: build(recipe, data, len(x)), x, y, config, recipe.seed)
+    test_sets = {"own": (data.x_test, data.y_test)}
+    if recipe.data == "mnist:plain":
+        test_sets = shifted_test_sets(data, recipe.seed)
+    return {
+        "format": FORMAT,
+        "recipe": asdict(recipe),
+        "accuracy": {name: accuracy(network, *arrays, config.samples) for name, arrays in test_sets.items()},
+        "names": list(history.scheme_names),
+        "trajectory": [[round(p, 5) for p in pi] for pi in history.schemes],
+        "pi": [round(p, 5) for p in history.schemes[history.best_epoch]] if history.schemes else None,
+        "best_epoch": history.best_epoch,
+        "history": [{k: round(v, 6) for k, v in epoch.items()} for epoch in history.epochs],
+        "cpu_seconds": round(time.process_time() - start, 2),
+    }
+
+
+def build(recipe: Recipe, data: Dataset, examples: int) -> nn.Module:
+    """The network of a recipe."""
+    classes = len(data.class_names)
+    bayesian = recipe.model in ("BMLP", "BCNN")
+    if recipe.model in ("MLP", "BMLP"):
+        return mlp(data.shape, classes, recipe.hidden, bayesian=bayesian)
+    if recipe.model in ("CNN", "BCNN"):
+        return cnn(data.shape, classes, recipe.hidden, bayesian=bayesian)
+    groups = [catalogue.group(name, data.shape) for name in recipe.groups]
+    options = dict(recipe.layer)
+    if options.get("prior_weight") == "examples":
+        options["prior_weight"] = float(examples)
+    if "parametrisation" in options:
+        alpha = as_prior(None, len(groups) + 1).alpha
+        options["prior"] = Dirichlet(alpha, options.pop("parametrisation"))
+    return invariant_net(groups, classes, recipe.hidden, **options)
+
+
+def shifted_test_sets(data: Dataset, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Plain, rotated and flipped test images, in the reading of the paper that fits its baselines.
+
+    Rotated: uniform among the four quarter turns, without 6 and 9. Flipped: uniform among no flip, a horizontal
+    and a vertical one.
+    """
+    rotated = datasets.load("mnist:rotated", seed=seed)
+    poses = np.stack(
+        [np.arange(data.dim), *(catalogue.group(n, data.shape).generators[0] for n in ("hflip", "vflip"))]
+    )
+    drawn = np.random.default_rng(seed).integers(len(poses), size=len(data.x_test))
+    flipped = datasets.transformed(data.x_test, poses, drawn)
+    return {
+        "plain": (data.x_test, data.y_test),
+        "rotated": (rotated.x_test, rotated.y_test),
+        "flipped": (flipped, data.y_test),
+    }
+
+
+def accuracy(network: nn.Module, x: np.ndarray, y: np.ndarray, samples: int) -> float:
+    """Test accuracy in percent."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        predicted = log_probabilities(network, torch.from_numpy(x), samples=samples).argmax(-1)
+    return round(100 * float((predicted == torch.from_numpy(y)).float().mean()), 3)
+
+
+def default_jobs() -> int:
+    """One process per core, one thread per process."""
+    return os.cpu_count() or 1
+
+
+@functools.lru_cache(maxsize=2)
+def _load(name: str, seed: int) -> Dataset:
+    return datasets.load(name, seed=seed)
+
+
+def _training_set(recipe: Recipe, data: Dataset) -> tuple[torch.Tensor, torch.Tensor]:
+    keep = np.flatnonzero(~np.isin(data.y_train, recipe.without))
+    if recipe.examples is not None:
+        keep = np.random.default_rng(recipe.seed).permutation(keep)[: recipe.examples]
+    return torch.from_numpy(data.x_train[keep]), torch.from_numpy(data.y_train[keep])

@@ -1,0 +1,71 @@
+"""Table 1 and the ablation as Markdown, the paper's numbers beside ours."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from invariantnet.experiments.paper import TABLE_1
+from invariantnet.experiments.results import Flat
+
+SHIFTS = ("plain", "rotated", "flipped")
+
+
+def table1(records: Flat) -> str:
+    """One row per model: ours and the paper's, mean ± standard deviation over seeds."""
+    rows = []
+    for model in dict.fromkeys([*TABLE_1, *(r["model"] for r in records)]):
+        found = [r for r in records if r["model"] == model]
+        if not found:
+            continue
+        cells = [model]
+        for shift in SHIFTS:
+            cells.append(spread([r[shift] for r in found]))
+            cells.append("{:.1f} ± {:.1f}".format(*TABLE_1[model][shift]) if model in TABLE_1 else "–")
+        rows.append([*cells, str(len(found))])
+    header = ["model", *(cell for shift in SHIFTS for cell in (f"{shift}: ours", "paper")), "seeds"]
+    return markdown(header, rows)
+
+
+def ablation(records: Flat) -> str:
+    """One row per reading of the text: π and the three numbers."""
+    rows = [["*the paper*", "–", *("{:.1f} ± {:.1f}".format(*TABLE_1["InvNet"][shift]) for shift in SHIFTS)]]
+    for reading in dict.fromkeys(r["reading"] for r in records):
+        found = [r for r in records if r["reading"] == reading]
+        pi = np.array([r["pi"] for r in found]).mean(0)
+        rows.append(
+            [reading, " / ".join(f"{p:.2f}" for p in pi), *(spread([r[s] for r in found]) for s in SHIFTS)]
+        )
+    return markdown(["reading", "π (rot / flip / none)", *SHIFTS], rows)
+
+
+def figure2(records: Flat) -> str:
+    """The numbers behind the box plots."""
+    rows = []
+    for model in dict.fromkeys(r["model"] for r in records):
+        found = [r for r in records if r["model"] == model]
+        cells = [[r["accuracy"] for r in found if r["data"] == d] for d in ("permuted", "rotated", "flipped")]
+        rows.append([model, *(spread(cell) if cell else "–" for cell in cells)])
+    return markdown(["model", "permuted", "rotated", "flipped"], rows)
+
+
+def figure1(records: Flat) -> str:
+    """Where π ends: mean over seeds, and the range."""
+    rows = []
+    for data, names in dict.fromkeys((r["data"], tuple(r["names"])) for r in records):
+        ends = np.array([r["trajectory"][-1] for r in records if r["data"] == data and tuple(r["names"]) == names])
+        for k, name in enumerate(names):
+            low, high = ends[:, k].min(), ends[:, k].max()
+            rows.append([data, name, f"{ends[:, k].mean():.3f}", f"{low:.3f} – {high:.3f}"])
+    return markdown(["data", "scheme", "π at the end", "range over seeds"], rows)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean ± standard deviation of a sample."""
+    deviation = np.std(values, ddof=1) if len(values) > 1 else 0.0
+    return f"{np.mean(values):.1f} ± {deviation:.1f}"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

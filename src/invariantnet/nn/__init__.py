@@ -1,0 +1,7 @@
+"""Layers and networks: the paper's probabilistic layer, Bayes by Backprop, and the networks compared."""
+
+from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear
+from invariantnet.nn.invariant import InvariantLinear
+from invariantnet.nn.networks import cnn, invariant_net, mlp
+
+__all__ = ["BayesianConv2d", "BayesianLinear", "InvariantLinear", "cnn", "invariant_net", "mlp"]

@@ -1,0 +1,191 @@
+r"""The paper's probabilistic input layer, $W = A^\top (V + I p_{q+1})$."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from invariantnet.groups import Group
+from invariantnet.priors import Dirichlet, as_prior
+from invariantnet.reynolds import invariant_basis
+
+Identity = Literal["paper", "full"]
+Basis = Literal["orthonormal", "indicator"]
+Draw = Literal["batch", "neuron"]
+
+
+class InvariantLinear(nn.Module):
+    r"""Linear layer with a learned distribution π over weight-sharing schemes.
+
+    $$W = A^\top (V + I\,p_{q+1}), \qquad V = (p_1 V_1; \dots; p_q V_q) \in \mathbb{R}^{d \times D}$$
+
+    The rows of $V_k$ span the weights that are invariant to group $k$, and $p_{q+1}$ stands for no symmetry.
+    W is never formed: the sums $V_k x$ come first, then A. In training π is drawn by Gumbel-Softmax, in
+    evaluation it is its estimate, the softmax of the logits.
+
+    Args:
+        groups: the candidates $G_1, \dots, G_q$.
+        out_features: number of neurons m.
+        prior: Dirichlet on π, or its α; by default Jeffreys for q = 1 and Dir(2, …, 2) for more.
+        temperature: of the Gumbel-Softmax.
+        identity: `"paper"` as printed, $I \in \mathbb{R}^{d \times D}$, which shows the branch without symmetry
+            only the first d inputs; `"full"` gives that branch every input and its own rows of A, so that
+            π = (0, …, 0, 1) is an MLP.
+        basis: rows of V of unit length, or 0/1 indicators of the orbits.
+        draw: one draw of π per batch, or one per neuron.
+        hard: straight-through draws, one-hot in the forward pass.
+        prior_weight: weight of log p(π | α) against the whole data set; 1 is the formula.
+        scheme: a fixed π instead of a learned one; (1, 0) makes the layer of RotNet out of rotations.
+
+    >>> from invariantnet import group
+    >>> layer = InvariantLinear([group("rot90", shape=(28, 28))], 100)
+    >>> layer(torch.rand(5, 784)).shape, layer.probabilities.tolist()
+    (torch.Size([5, 100]), [0.5, 0.5])
+
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        out_features: int,
+        *,
+        prior: Dirichlet | float | Sequence[float] | None = None,
+        temperature: float = 1.0,
+        identity: Identity = "paper",
+        basis: Basis = "orthonormal",
+        draw: Draw = "batch",
+        hard: bool = False,
+        prior_weight: float = 1.0,
+        scheme: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__()
+        if not groups:
+            raise ValueError("no groups to choose from: pass at least one.")
+        if not temperature > 0:
+            raise ValueError(f"temperature {temperature} is not positive: the paper uses 1.")
+        if identity not in ("paper", "full"):
+            raise ValueError(f"identity {identity!r} is neither 'paper' nor 'full'.")
+        schemes = len(groups) + 1
+        self.names = (*(g.name for g in groups), "trivial")
+        self.out_features = out_features
+        self.prior = as_prior(prior, schemes)
+        self.temperature, self.draw, self.hard, self.prior_weight = temperature, draw, hard, prior_weight
+        self.sums = OrbitSums(groups, identity=identity, basis=basis)
+        self.A = nn.Parameter(torch.empty(self.sums.rows, out_features))
+        self.bias = nn.Parameter(torch.empty(out_features))
+        if scheme is None:
+            self.logits = nn.Parameter(torch.zeros(schemes))
+        else:
+            if len(scheme) != schemes:
+                raise ValueError(f"a scheme of {len(scheme)} numbers, but there are {schemes} schemes.")
+            self.register_buffer("logits", torch.tensor(scheme, dtype=torch.get_default_dtype()).log())
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw A and the bias as `nn.Linear` does; π starts at its middle."""
+        bound = 1 / math.sqrt(max(1, len(self.A)))
+        nn.init.uniform_(self.A, -bound, bound)
+        nn.init.uniform_(self.bias, -bound, bound)
+
+    @property
+    def learns_scheme(self) -> bool:
+        """Whether π is learned rather than given."""
+        return isinstance(self.logits, nn.Parameter)
+
+    @property
+    def log_probabilities(self) -> Float[Tensor, " schemes"]:
+        """Logarithm of the estimate of π."""
+        return F.log_softmax(self.logits, dim=-1)
+
+    @property
+    def probabilities(self) -> Float[Tensor, " schemes"]:
+        """The estimate of π: one probability per group, and last the one of no symmetry."""
+        return F.softmax(self.logits, dim=-1).detach()
+
+    def log_prior(self) -> Float[Tensor, ""]:
+        r"""$\log p(\pi \mid \alpha)$, times its weight; 0 for a given scheme."""
+        if not self.learns_scheme:
+            return self.A.new_zeros(())
+        return self.prior_weight * self.prior.log_density(self.log_probabilities)
+
+    def draw_scheme(self) -> Float[Tensor, " schemes"] | Float[Tensor, "neurons schemes"]:
+        """π as the forward pass uses it: drawn in training, its estimate in evaluation."""
+        if not (self.training and self.learns_scheme):
+            return F.softmax(self.logits, dim=-1)
+        logits = self.logits if self.draw == "batch" else self.logits.expand(self.out_features, -1)
+        return F.gumbel_softmax(logits, tau=self.temperature, hard=self.hard)
+
+    def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch neurons"]:
+        """`W x + b`."""
+        return self.combine(self.sums(x))
+
+    def combine(self, sums: Float[Tensor, "*batch sums"]) -> Float[Tensor, "*batch neurons"]:
+        """The layer from the orbit sums on: `sums` may be computed once per data set."""
+        pi = self.draw_scheme()
+        parts = sums.split(self.sums.sizes, dim=-1)
+        rows = self.sums.rows_of_A(self.A)
+        if pi.ndim == 2:
+            outputs = [part @ A * p for part, A, p in zip(parts, rows, pi.unbind(-1), strict=True)]
+            return torch.stack(outputs).sum(0) + self.bias
+        scaled = [part * p for part, p in zip(parts, pi.unbind(), strict=True)]
+        return F.linear(self.sums.merge(scaled), self.A.mT, self.bias)
+
+    @torch.no_grad()
+    def fold(self) -> nn.Linear:
+        """The plain layer with the same outputs in evaluation."""
+        linear = nn.Linear(self.sums.dim, self.out_features, device=self.A.device, dtype=self.A.dtype)
+        identity = torch.eye(self.sums.dim, device=self.A.device, dtype=self.A.dtype)
+        training = self.training
+        linear.weight.copy_((self.eval()(identity) - self.bias).mT)
+        linear.bias.copy_(self.bias)
+        self.train(training)
+        return linear
+
+    def extra_repr(self) -> str:
+        """What `print` shows."""
+        return f"schemes={self.names}, out_features={self.out_features}, temperature={self.temperature}"
+
+
+class OrbitSums(nn.Module):
+    r"""$x \mapsto (V_1 x, \dots, V_q x, I x)$: what the layer needs of an input, and has no parameters."""
+
+    def __init__(self, groups: Sequence[Group], *, identity: Identity, basis: Basis) -> None:
+        super().__init__()
+        self.dim = groups[0].dim
+        self.identity = identity
+        if any(g.dim != self.dim for g in groups):
+            raise ValueError(f"groups on inputs of different lengths {sorted({g.dim for g in groups})}.")
+        bases = [invariant_basis(g, orthonormal=basis == "orthonormal") for g in groups]
+        for k, V in enumerate(bases):
+            self.register_buffer(f"V{k}", V, persistent=False)
+        self.ranks = [len(V) for V in bases]
+        d = sum(self.ranks)
+        self.seen = min(d, self.dim) if identity == "paper" else self.dim
+        self.sizes = [*self.ranks, self.seen]
+        self.rows = d if identity == "paper" else d + self.dim
+
+    def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch sums"]:
+        """All sums side by side, then the inputs that the branch without symmetry sees."""
+        if x.shape[-1] != self.dim:
+            raise ValueError(f"the groups act on {self.dim} inputs, x has {x.shape[-1]} in its last axis.")
+        flat = x.reshape(-1, self.dim)
+        sums = [(self.get_buffer(f"V{k}").to(x.dtype) @ flat.mT).mT for k in range(len(self.ranks))]
+        return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], -1)
+
+    def merge(self, parts: Sequence[Tensor]) -> Tensor:
+        """`(V + I p) x` for parts already multiplied by their probabilities."""
+        *sums, inputs = parts
+        if self.identity == "full":
+            return torch.cat(list(parts), dim=-1)
+        stacked = torch.cat(sums, dim=-1) if len(sums) > 1 else sums[0]
+        return stacked + F.pad(inputs, (0, self.rows - self.seen))
+
+    def rows_of_A(self, A: Float[Tensor, "rows neurons"]) -> list[Tensor]:  # noqa: N802
+        """The rows of A that meet each part; in the printed layer the last part shares those of the others."""
+        rows = list(A[: sum(self.ranks)].split(self.ranks))
+        last = A[: self.seen] if self.identity == "paper" else A[sum(self.ranks) :]
+        return [*rows, last]

@@ -1,0 +1,49 @@
+"""The networks that the paper compares. All take flat inputs and give logits."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+
+from invariantnet.groups import Group
+from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear
+from invariantnet.nn.invariant import InvariantLinear
+
+
+def invariant_net(groups: Sequence[Group], classes: int, hidden: int = 100, **layer: Any) -> nn.Sequential:
+    """InvariantNet: the probabilistic layer, then one linear layer. With `scheme=(1, 0)`, RotNet or FlipNet."""
+    return nn.Sequential(InvariantLinear(groups, hidden, **layer), nn.ReLU(), nn.Linear(hidden, classes))
+
+
+def mlp(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
+    """One hidden layer; `bayesian` makes it the paper's BMLP."""
+    linear: Callable[[int, int], nn.Module] = BayesianLinear if bayesian else nn.Linear
+    return nn.Sequential(linear(math.prod(shape), hidden), nn.ReLU(), linear(hidden, classes))
+
+
+def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
+    """Two strided convolutions and one hidden layer; `bayesian` makes it the paper's BCNN."""
+    linear: Callable[[int, int], nn.Module] = BayesianLinear if bayesian else nn.Linear
+    conv: Callable[..., nn.Module] = BayesianConv2d if bayesian else nn.Conv2d
+    channels, height, width = image_shape(shape)
+    return nn.Sequential(
+        nn.Unflatten(-1, (channels, height, width)),
+        conv(channels, 16, 5, stride=2, padding=2),
+        nn.ReLU(),
+        conv(16, 32, 5, stride=2, padding=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        linear(32 * -(-height // 4) * -(-width // 4), hidden),
+        nn.ReLU(),
+        linear(hidden, classes),
+    )
+
+
+def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Channels, height and width of an image; grey ones have one channel."""
+    if len(shape) == 2:
+        return (1, *shape)
+    if len(shape) == 3:
+        return shape
+    raise ValueError(f"a CNN needs images, got shape {shape}: pass (H, W) or (C, H, W), or use an MLP.")

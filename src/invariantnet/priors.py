@@ -1,0 +1,55 @@
+r"""Priors over π, the probabilities of the weight-sharing schemes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Parametrisation = Literal["simplex", "logits"]
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    r"""$\pi \sim \mathrm{Dir}(\alpha)$; for two schemes this is $p_1 \sim \mathrm{Beta}(\alpha_1, \alpha_2)$.
+
+    A maximum of the density depends on the coordinates in which it is taken. On the `simplex` the exponents are
+    $\alpha_k - 1$: below 1, the density is infinite at the corners, whatever the data say. In `logits` the
+    Jacobian $\prod_k \pi_k$ of the softmax makes them $\alpha_k$, and the density is finite everywhere.
+
+    >>> Dirichlet((2.0, 2.0, 2.0)).log_density(torch.tensor([1/3, 1/3, 1/3]).log())
+    tensor(1.4917)
+    """
+
+    alpha: tuple[float, ...]
+    parametrisation: Parametrisation = "simplex"
+
+    def __post_init__(self) -> None:
+        if len(self.alpha) < 2 or not all(a > 0 and math.isfinite(a) for a in self.alpha):
+            raise ValueError(f"α = {self.alpha} is no Dirichlet parameter: pass one positive number per scheme.")
+
+    def log_density(self, log_pi: Float[Tensor, " schemes"]) -> Float[Tensor, ""]:
+        r"""$\log p(\pi \mid \alpha)$, with the Jacobian where the coordinates are logits."""
+        alpha = torch.tensor(self.alpha, dtype=log_pi.dtype, device=log_pi.device)
+        log_normaliser = torch.lgamma(alpha.sum()) - torch.lgamma(alpha).sum()
+        exponents = alpha - 1 if self.parametrisation == "simplex" else alpha
+        # A uniform direction says nothing, even where its probability is 0.
+        return log_normaliser + torch.where(exponents == 0, 0.0, exponents * log_pi).sum()
+
+
+def as_prior(prior: Dirichlet | float | Sequence[float] | None, schemes: int) -> Dirichlet:
+    """The prior for a number of schemes; by default the paper's: Jeffreys for two, Dir(2, …, 2) for more."""
+    if isinstance(prior, Dirichlet):
+        found = prior
+    elif prior is None:
+        found = Dirichlet((0.5,) * schemes if schemes == 2 else (2.0,) * schemes)
+    elif isinstance(prior, Sequence):
+        found = Dirichlet(tuple(float(a) for a in prior))
+    else:
+        found = Dirichlet((float(prior),) * schemes)
+    if len(found.alpha) != schemes:
+        raise ValueError(f"the prior has {len(found.alpha)} parameters, but there are {schemes} schemes.")
+    return found

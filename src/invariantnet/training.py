@@ -1,0 +1,144 @@
+"""The one training loop: Adam, early stopping on a validation split, best weights restored."""
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from invariantnet.nn.invariant import InvariantLinear
+from invariantnet.objectives import HasKL, LogPosterior, total
+
+EVALUATION_BATCH = 4096
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train."""
+
+    epochs: int = 100
+    """At most so many passes over the data."""
+    patience: int = 5
+    """Stop after so many epochs without a better validation log-likelihood."""
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    validation: float = 0.1
+    """Share of the examples that is held out to decide when to stop."""
+    samples: int = 10
+    """Draws that predictions of stochastic networks are averaged over."""
+
+
+@dataclass
+class History:
+    """What happened, epoch by epoch: every term of the objective, validation scores, and π."""
+
+    epochs: list[dict[str, float]] = field(default_factory=list)
+    scheme_names: tuple[str, ...] = ()
+    schemes: list[list[float]] = field(default_factory=list)
+    """π before training and after every epoch, of the first layer that learns one."""
+    best_epoch: int = 0
+
+
+def train(
+    make_network: Callable[[], nn.Module],
+    x: Float[Tensor, "n dim"],
+    y: Int[Tensor, " n"],
+    config: Training,
+    seed: int,
+) -> tuple[nn.Module, History]:
+    """Make a network and fit it to the data; the seed decides everything that is drawn."""
+    with seeded(seed):
+        network = make_network().to(x.device)
+        order = torch.randperm(len(x)).to(x.device)
+        held_out, kept = order.split(
+            [round(config.validation * len(x)), len(x) - round(config.validation * len(x))]
+        )
+        prepare, trainable = split_preparation(network)
+        with torch.no_grad():
+            z = in_batches(prepare, x)
+        history = _fit(trainable, z[kept], y[kept], z[held_out], y[held_out], config)
+    return network.eval(), history
+
+
+def _fit(
+    network: nn.Module, x: Tensor, y: Tensor, x_held_out: Tensor, y_held_out: Tensor, config: Training
+) -> History:
+    objective = LogPosterior(network, len(x))
+    optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
+    layer = next((m for m in network.modules() if isinstance(m, InvariantLinear) and m.learns_scheme), None)
+    history = History(scheme_names=layer.names if layer else ())
+    best, best_weights = -torch.inf, copy.deepcopy(network.state_dict())
+    if layer:
+        history.schemes.append(layer.probabilities.tolist())
+    for epoch in range(1, config.epochs + 1):
+        network.train()
+        totals: dict[str, Tensor] = {}
+        batches = torch.randperm(len(x)).to(x.device).split(config.batch_size)
+        for batch in batches:
+            terms = objective.terms(x[batch], y[batch])
+            optimizer.zero_grad()
+            (-total(terms.values())).backward()
+            optimizer.step()
+            for name, value in terms.items():
+                totals[name] = totals.get(name, 0) + value.detach() * (len(batch) / len(x))
+        record = {name: float(value) for name, value in totals.items()}
+        if len(x_held_out):
+            scores = log_probabilities(network, x_held_out, samples=config.samples)
+            record["validation_log_likelihood"] = -float(F.nll_loss(scores, y_held_out))
+            record["validation_accuracy"] = float((scores.argmax(-1) == y_held_out).float().mean())
+        history.epochs.append(record)
+        if layer:
+            history.schemes.append(layer.probabilities.tolist())
+        score = record.get("validation_log_likelihood", float(epoch))
+        if score > best:
+            best, history.best_epoch = score, epoch
+            best_weights = copy.deepcopy(network.state_dict())
+        elif epoch - history.best_epoch >= config.patience:
+            break
+    network.load_state_dict(best_weights)
+    return history
+
+
+@torch.no_grad()
+def log_probabilities(
+    network: nn.Module, x: Float[Tensor, "n dim"], samples: int = 1
+) -> Float[Tensor, "n classes"]:
+    """Log of the predicted class probabilities, averaged over draws if the weights are stochastic."""
+    network.eval()
+    if not any(isinstance(m, HasKL) for m in network.modules()):
+        return in_batches(lambda part: F.log_softmax(network(part), dim=-1), x)
+    draws = torch.stack([in_batches(lambda part: F.log_softmax(network(part), -1), x) for _ in range(samples)])
+    return draws.logsumexp(0) - torch.tensor(float(samples)).log()
+
+
+def split_preparation(network: nn.Module) -> tuple[Callable[[Tensor], Tensor], nn.Module]:
+    """The part of a network that no parameter touches, to be computed once per data set; and the rest."""
+    if isinstance(network, nn.Sequential) and isinstance(network[0], InvariantLinear):
+        return network[0].sums, nn.Sequential(_FromSums(network[0]), *list(network)[1:])
+    return nn.Identity(), network
+
+
+class _FromSums(nn.Module):
+    def __init__(self, layer: InvariantLinear) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, sums: Tensor) -> Tensor:
+        return self.layer.combine(sums)
+
+
+def in_batches(function: Callable[[Tensor], Tensor], x: Tensor, size: int = EVALUATION_BATCH) -> Tensor:
+    """Apply a function to slices of the data, so that memory stays bounded."""
+    return torch.cat([function(part) for part in x.split(size)]) if len(x) > size else function(x)
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Inside, torch draws from the seed; outside, its state is as before."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield

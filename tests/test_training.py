@@ -1,0 +1,121 @@
+import pytest
+import torch
+from torch import nn
+
+import invariantnet as inv
+from invariantnet.nn import BayesianLinear, cnn, invariant_net, mlp
+from invariantnet.objectives import LogPosterior
+from invariantnet.training import Training, log_probabilities, seeded, train
+
+SHAPE = (4, 4)
+
+
+def problem(n=400, seed=0):
+    """Which half of the image is brighter: decided by half the pixels, in no way invariant to rotations."""
+    x = torch.rand(n, 16, generator=torch.Generator().manual_seed(seed))
+    return x, (x[:, :8].sum(1) > x[:, 8:].sum(1)).long()
+
+
+def rotations():
+    return inv.group("rot90", shape=SHAPE)
+
+
+MODELS = {
+    "InvariantNet": lambda: invariant_net([rotations()], 2, 10),
+    "RotNet": lambda: invariant_net([rotations()], 2, 10, scheme=(1.0, 0.0)),
+    "MLP": lambda: mlp(SHAPE, 2, 10),
+    "BMLP": lambda: mlp(SHAPE, 2, 10, bayesian=True),
+    "CNN": lambda: cnn(SHAPE, 2, 10),
+    "BCNN": lambda: cnn(SHAPE, 2, 10, bayesian=True),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_one_loop_serves_every_model_and_is_deterministic(model):
+    x, y = problem()
+    config = Training(epochs=3, batch_size=64)
+    state = torch.get_rng_state()
+    first, history = train(MODELS[model], x, y, config, seed=1)
+    assert torch.equal(torch.get_rng_state(), state), "the global generator is left alone"
+    again, same = train(MODELS[model], x, y, config, seed=1)
+    other, _ = train(MODELS[model], x, y, config, seed=2)
+    assert history == same
+    weights = [nn.utils.parameters_to_vector(n.parameters()) for n in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+    terms = {"log_likelihood", "validation_log_likelihood", "validation_accuracy"}
+    terms |= {"log_prior_pi"} if model in ("InvariantNet", "RotNet") else set()
+    terms |= {"minus_kl"} if model.startswith("B") else set()
+    assert [set(epoch) for epoch in history.epochs] == [terms] * 3
+
+
+def test_networks_learn():
+    x, y = problem(2000)
+    network, _ = train(MODELS["MLP"], x, y, Training(epochs=40, learning_rate=1e-2), seed=0)
+    x_new, y_new = problem(500, seed=9)
+    assert (log_probabilities(network, x_new).argmax(-1) == y_new).float().mean() > 0.95
+
+
+def test_scheme_moves_away_from_a_symmetry_that_the_labels_contradict():
+    x, y = problem(1000)
+    make = lambda: invariant_net([rotations()], 2, 20, identity="full")  # noqa: E731
+    _, history = train(make, x, y, Training(epochs=30, learning_rate=1e-2, patience=30), seed=0)
+    assert history.scheme_names == ("rot90", "trivial")
+    assert history.schemes[0] == [0.5, 0.5]
+    assert len(history.schemes) == len(history.epochs) + 1
+    assert history.schemes[-1][1] > 0.8
+
+
+def test_early_stopping_restores_the_best_weights():
+    x, y = problem(60)
+    y = y[torch.randperm(60, generator=torch.Generator().manual_seed(0))]
+    config = Training(epochs=200, patience=3, learning_rate=0.05, batch_size=16, validation=0.3)
+    network, history = train(MODELS["MLP"], x, y, config, seed=0)
+    scores = [epoch["validation_log_likelihood"] for epoch in history.epochs]
+    assert len(scores) == history.best_epoch + 3 < 200
+    assert max(scores) == scores[history.best_epoch - 1]
+    with seeded(0):
+        MODELS["MLP"]()
+        held_out = torch.randperm(60)[:18]
+    kept = -nn.functional.nll_loss(log_probabilities(network, x[held_out]), y[held_out])
+    assert float(kept) == pytest.approx(max(scores), abs=1e-6)
+
+
+def test_objective_is_the_formula():
+    x, y = problem(50)
+    network = nn.Sequential(*MODELS["InvariantNet"]().eval(), BayesianLinear(2, 2))
+    with seeded(0), torch.no_grad():
+        terms = LogPosterior(network, examples=1000).terms(x, y)
+    with seeded(0), torch.no_grad():
+        expected = network(x).log_softmax(-1)[torch.arange(50), y].mean()
+    assert float(terms["log_likelihood"]) == pytest.approx(float(expected), abs=1e-6)
+    assert float(terms["log_prior_pi"]) == pytest.approx(network[0].log_prior().item() / 1000)
+    assert float(terms["minus_kl"]) == pytest.approx(-network[-1].kl().item() / 1000)
+
+
+def test_stochastic_predictions_average_probabilities():
+    network = MODELS["BMLP"]()
+    for layer in (network[0], network[2]):
+        torch.nn.init.constant_(layer.weight_rho, 0.0)
+    x, _ = problem(3)
+    with seeded(4):
+        average = log_probabilities(network, x, samples=6).exp()
+    with seeded(4), torch.no_grad():
+        expected = torch.stack([network(x).softmax(-1) for _ in range(6)]).mean(0)
+    torch.testing.assert_close(average, expected)
+    torch.testing.assert_close(average.sum(-1), torch.ones(3))
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (3, 9, 7)])
+@pytest.mark.parametrize("bayesian", [False, True])
+def test_grey_and_coloured_images(shape, bayesian):
+    x = torch.rand(2, int(torch.tensor(shape).prod()))
+    assert cnn(shape, 5, bayesian=bayesian)(x).shape == (2, 5)
+    assert mlp(shape, 5, bayesian=bayesian)(x).shape == (2, 5)
+    group = inv.group("flips", shape=shape)
+    assert invariant_net([group], 5)(x).shape == (2, 5)
+
+
+def test_cnn_needs_images():
+    with pytest.raises(ValueError, match="use an MLP"):
+        cnn((10,), 2)
