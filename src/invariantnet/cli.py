@@ -3,16 +3,21 @@
 import contextlib
 import io
 import itertools
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 BAD_INPUT = 2
 INTERRUPTED = 130
+PIPE_WIDTH = 140
 
 
 @dataclass(frozen=True)
@@ -27,18 +32,14 @@ class Groups:
 
     def run(self) -> None:
         """Print the table."""
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-
         from invariantnet.actions import ACTIONS
 
-        table = Table("name", "what it does", "input shapes", box=box.SIMPLE)
+        table = _table("name", "what it does", "input shapes")
         if self.shape is not None:
             from invariantnet.catalogue import group
 
             shape = parse_shape(self.shape)
-            table = Table("name", "order", "orbits", "what it does", box=box.SIMPLE, title=f"on {self.shape}")
+            table = _table("name", "order", "orbits", "what it does")
         for entry in ACTIONS.values():
             if self.shape is None:
                 table.add_row(entry.name, entry.description, entry.shapes)
@@ -51,7 +52,7 @@ class Groups:
             orbits = f"{int(found.orbits().max()) + 1:,}" if found.is_permutation_group else "–"
             order = f"{found.order:,}" if found.order < 10**9 else f"{found.order:.3e}"
             table.add_row(found.name, order, orbits, entry.description)
-        Console(width=None if sys.stdout.isatty() else 140).print(table)
+        _print(table)
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,38 @@ class Reproduce:
             print(path)
 
 
+@dataclass(frozen=True)
+class Bench:
+    """Measure the speed table: ratios within one run, best of several repeats, one thread.
+
+    Example: `invariantnet bench --json`
+    """
+
+    repeats: int = 30
+    """How often each case is measured; the best counts."""
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> None:
+        """Measure and print."""
+        from invariantnet.bench import as_json, bench
+
+        if self.repeats < 1:
+            raise ValueError(f"{self.repeats} repeats measure nothing: ask for at least one.")
+        rows = bench(self.repeats)
+        if self.json:
+            print(json.dumps(as_json(rows), indent=1, ensure_ascii=False))
+            return
+        table = _table("case", "ms", "ratio", "to")
+        for row in rows:
+            table.add_row(row.name, f"{row.milliseconds:.3f}", f"{row.ratio:.3f}", row.reference)
+        _print(table)
+
+
 Command = (
-    Annotated[Groups, tyro.conf.subcommand("groups")] | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    Annotated[Groups, tyro.conf.subcommand("groups")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
 
 
@@ -99,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _parse(arguments: Sequence[str] | None) -> Groups | Reproduce:
+def _parse(arguments: Sequence[str] | None) -> Groups | Reproduce | Bench:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -116,6 +147,19 @@ def _parse(arguments: Sequence[str] | None) -> Groups | Reproduce:
         words = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
         said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), words))
         raise ValueError(f"{' '.join(said).rstrip('.')}: see invariantnet --help.") from None
+
+
+def _table(*columns: str) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    return Table(*columns, box=box.SIMPLE)
+
+
+def _print(table: "Table") -> None:
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
 
 
 def parse_shape(text: str) -> tuple[int, ...]:

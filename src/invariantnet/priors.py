@@ -33,11 +33,13 @@ class Dirichlet:
 
     def log_density(self, log_pi: Float[Tensor, " schemes"]) -> Float[Tensor, ""]:
         r"""$\log p(\pi \mid \alpha)$, with the Jacobian where the coordinates are logits."""
-        alpha = torch.tensor(self.alpha, dtype=log_pi.dtype, device=log_pi.device)
-        log_normaliser = torch.lgamma(alpha.sum()) - torch.lgamma(alpha).sum()
-        exponents = alpha - 1 if self.parametrisation == "simplex" else alpha
-        # A uniform direction says nothing, even where its probability is 0.
-        return log_normaliser + torch.where(exponents == 0, 0.0, exponents * log_pi).sum()
+        log_normaliser = math.lgamma(sum(self.alpha)) - sum(map(math.lgamma, self.alpha))
+        offset = 1.0 if self.parametrisation == "simplex" else 0.0
+        exponents = torch.tensor([a - offset for a in self.alpha], dtype=log_pi.dtype, device=log_pi.device)
+        if offset in self.alpha:
+            # A flat direction says nothing, even where its probability is 0.
+            log_pi = log_pi.masked_fill(exponents == 0, 0.0)
+        return torch.dot(exponents, log_pi) + log_normaliser
 
 
 def as_prior(prior: Dirichlet | float | Sequence[float] | None, schemes: int) -> Dirichlet:

@@ -127,12 +127,11 @@ class InvariantLinear(nn.Module):
         """The layer from the orbit sums on: `sums` may be computed once per data set."""
         pi = self.draw_scheme()
         parts = sums.split(self.sums.sizes, dim=-1)
+        if pi.ndim == 1:
+            return F.linear(self.sums.mix(parts, pi), self.A.mT, self.bias)
         rows = self.sums.rows_of_A(self.A)
-        if pi.ndim == 2:
-            outputs = [part @ A * p for part, A, p in zip(parts, rows, pi.unbind(-1), strict=True)]
-            return torch.stack(outputs).sum(0) + self.bias
-        scaled = [part * p for part, p in zip(parts, pi.unbind(), strict=True)]
-        return F.linear(self.sums.merge(scaled), self.A.mT, self.bias)
+        outputs = [part @ A * p for part, A, p in zip(parts, rows, pi.unbind(-1), strict=True)]
+        return torch.stack(outputs).sum(0) + self.bias
 
     @torch.no_grad()
     def fold(self) -> nn.Linear:
@@ -176,13 +175,14 @@ class OrbitSums(nn.Module):
         sums = [(self.get_buffer(f"V{k}").to(x.dtype) @ flat.mT).mT for k in range(len(self.ranks))]
         return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], -1)
 
-    def merge(self, parts: Sequence[Tensor]) -> Tensor:
-        """`(V + I p) x` for parts already multiplied by their probabilities."""
-        *sums, inputs = parts
+    def mix(self, parts: Sequence[Tensor], pi: Float[Tensor, " schemes"]) -> Float[Tensor, "*batch rows"]:
+        """`(V + I p) x`, or with the full identity the two side by side."""
+        if len(parts) == 2 and self.identity == "paper":
+            return torch.lerp(parts[1], parts[0], pi[0])  # the two probabilities sum to 1
+        *sums, inputs = (part * p for part, p in zip(parts, pi.unbind(), strict=True))
         if self.identity == "full":
-            return torch.cat(list(parts), dim=-1)
-        stacked = torch.cat(sums, dim=-1) if len(sums) > 1 else sums[0]
-        return stacked + F.pad(inputs, (0, self.rows - self.seen))
+            return torch.cat([*sums, inputs], dim=-1)
+        return torch.cat(sums, dim=-1) + F.pad(inputs, (0, self.rows - self.seen))
 
     def rows_of_A(self, A: Float[Tensor, "rows neurons"]) -> list[Tensor]:  # noqa: N802
         """The rows of A that meet each part; in the printed layer the last part shares those of the others."""
