@@ -13,7 +13,7 @@ ROOT = Path(invariantnet.__file__).parent
 # A module may import from those before it, and from its own package.
 ORDER = [
     "storage", "progress", "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets",
-    "priors", "nn", "objectives", "training", "experiments", "cli", "__main__",
+    "priors", "nn", "objectives", "training", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"experiments", "report", "cli", "__main__", "estimator"}
 

@@ -1,5 +1,6 @@
 """The real command, as a user runs it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ def run(*arguments, **options):
 def test_help_shows_every_command_and_an_example():
     result = run("--help")
     assert result.returncode == 0
-    for command in ("groups", "reproduce"):
+    for command in ("groups", "reproduce", "bench"):
         assert command in result.stdout
         help_text = run(command, "--help").stdout
         assert f"invariantnet {command}" in help_text.split("options")[0]
@@ -80,6 +81,9 @@ def test_figure3(tmp_path):
         (["reproduce", "figure3", "--out", "/dev/null/x"], "choose another output folder"),
         (["grops"], "grops"),
         ([], "groups, reproduce"),
+        (["reproduce", "figure1", "--seeds", "0"], "at least one"),
+        (["reproduce", "figure1", "--seeds", "many"], "many"),
+        (["bench", "--repeats", "0"], "at least one"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(arguments, fault):
@@ -88,3 +92,12 @@ def test_bad_input_is_one_line_and_status_2(arguments, fault):
     assert fault in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Traceback" not in result.stderr
+
+
+def test_bench_prints_ratios_of_one_run():
+    rows = json.loads(run("bench", "--repeats", "1", "--json").stdout)
+    assert {"name", "milliseconds", "reference", "ratio"} == set(rows[0])
+    for row in rows:
+        reference = next(r for r in rows if r["name"] == row["reference"])
+        assert row["ratio"] == pytest.approx(row["milliseconds"] / reference["milliseconds"], rel=0.01, abs=1e-3)
+    assert "paper layer, q = 1" in run("bench", "--repeats", "1").stdout

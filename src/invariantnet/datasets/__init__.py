@@ -4,9 +4,9 @@ from pathlib import Path
 
 from invariantnet.datasets import embedded, files
 from invariantnet.datasets.record import Dataset
-from invariantnet.datasets.variants import VARIANTS, transformed, vary
+from invariantnet.datasets.variants import VARIANTS, transformed, vary, without_classes
 
-__all__ = ["VARIANTS", "Dataset", "load", "transformed"]
+__all__ = ["VARIANTS", "Dataset", "load", "transformed", "without_classes"]
 
 
 def load(

@@ -4,6 +4,7 @@ Every image, of training and test set alike, appears in one pose, drawn uniforml
 turns are among the poses, 6 and 9 are removed: a turned 6 is a 9.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +40,7 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
         ) from None
     provenance = f"{data.provenance}, each image in one pose drawn uniformly from {group.name}, seed {seed}"
     if catalogue.group("rot90", data.shape) <= group:
-        data = _without(data, AMBIGUOUS_WHEN_TURNED)
+        data = without_classes(data, AMBIGUOUS_WHEN_TURNED)
         provenance += f", without {' and '.join(AMBIGUOUS_WHEN_TURNED)}"
     elements = group.elements.numpy()
     return replace(
@@ -61,7 +62,8 @@ def transformed(
     return moved
 
 
-def _without(data: Dataset, names: tuple[str, ...]) -> Dataset:
+def without_classes(data: Dataset, names: Sequence[str]) -> Dataset:
+    """The data without the examples of some classes; labels keep their meaning."""
     labels = [data.class_names.index(name) for name in names if name in data.class_names]
     train, test = (~np.isin(y, labels) for y in (data.y_train, data.y_test))
     return replace(

@@ -70,7 +70,7 @@ def run_and_store(recipe: Recipe, runs: Path) -> str:
 def run(recipe: Recipe) -> Record:
     """Train and test one network."""
     start = time.process_time()
-    data = _load(recipe.data, recipe.seed)
+    data = _load(recipe.data, recipe.seed, recipe.without)
     x, y = _training_set(recipe, data)
     config = Training(epochs=recipe.epochs)
     network, history = train(lambda: build(recipe, data, len(x)), x, y, config, recipe.seed)
@@ -114,7 +114,7 @@ def shifted_test_sets(data: Dataset, seed: int) -> dict[str, tuple[np.ndarray, n
     Rotated: uniform among the four quarter turns, without 6 and 9. Flipped: uniform among no flip, a horizontal
     and a vertical one.
     """
-    rotated = datasets.load("mnist:rotated", seed=seed)
+    rotated = _load("mnist:rotated", seed, ())
     poses = np.stack(
         [np.arange(data.dim), *(catalogue.group(n, data.shape).generators[0] for n in ("hflip", "vflip"))]
     )
@@ -140,13 +140,12 @@ def default_jobs() -> int:
     return os.cpu_count() or 1
 
 
-@functools.lru_cache(maxsize=2)
-def _load(name: str, seed: int) -> Dataset:
-    return datasets.load(name, seed=seed)
+@functools.lru_cache(maxsize=3)
+def _load(name: str, seed: int, without: tuple[int, ...]) -> Dataset:
+    data = datasets.load(name, seed=seed)
+    return datasets.without_classes(data, [data.class_names[label] for label in without]) if without else data
 
 
 def _training_set(recipe: Recipe, data: Dataset) -> tuple[torch.Tensor, torch.Tensor]:
-    keep = np.flatnonzero(~np.isin(data.y_train, recipe.without))
-    if recipe.examples is not None:
-        keep = np.random.default_rng(recipe.seed).permutation(keep)[: recipe.examples]
+    keep = np.random.default_rng(recipe.seed).permutation(len(data.x_train))[: recipe.examples]
     return torch.from_numpy(data.x_train[keep]), torch.from_numpy(data.y_train[keep])

@@ -1,0 +1,161 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from invariantnet.experiments import figures, results, tables
+from invariantnet.experiments.paper import TABLE_1
+from invariantnet.experiments.recipes import READINGS, recipes_for
+from invariantnet.experiments.run import FORMAT, build, load_record, run
+
+COMMAND = Path(sys.executable).parent / "invariantnet"
+ALL = ["figure1", "figure2", "table1", "ablation"]
+
+
+def test_recipes_are_the_papers():
+    recipes = recipes_for(ALL, seeds=5)
+    assert [len(recipes[name]) for name in ALL] == [25, 75, 25, 3 * len(READINGS)]
+    assert {r.hidden for r in recipes["figure1"] + recipes["figure2"]} == {100}
+    assert {r.model: r.hidden for r in recipes["table1"]} == {
+        "InvNet": 200,
+        **dict.fromkeys(TABLE_1.keys() - {"InvNet"}, 100),
+    }
+    keys = {r.key for rs in recipes.values() for r in rs}
+    figure2 = {r.key for r in recipes["figure2"]}
+    assert sum(r.key in figure2 for r in recipes["figure1"]) == 20, "figures 1 and 2 share their runs"
+    assert len(keys) == len({r for rs in recipes.values() for r in rs})
+    quick = recipes_for(["table1"], seeds=1, quick=True)["table1"]
+    assert not {r.key for r in quick} & keys, "a quick run never passes for a real one"
+
+
+def test_run_is_deterministic_and_complete():
+    recipe = recipes_for(["ablation"], seeds=1, quick=True)["ablation"][0]
+    first, again = run(recipe), run(recipe)
+    del first["cpu_seconds"], again["cpu_seconds"]
+    assert first == again
+    assert set(first["accuracy"]) == {"plain", "rotated", "flipped"}
+    assert first["names"] == ["rot90", "flips", "trivial"]
+    assert len(first["trajectory"]) == len(first["history"]) + 1
+    assert first["trajectory"][first["best_epoch"]] == first["pi"]
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_every_reading_builds_a_network(reading):
+    from invariantnet.experiments.run import _load
+
+    recipe = recipes_for(["ablation"], seeds=1)["ablation"][list(READINGS).index(reading)]
+    layer = build(recipe, _load("mnist:plain", 0, (6, 9)), 1234)[0]
+    assert layer.prior_weight == (1234 if "per example" in reading else 1)
+    assert layer.prior.alpha == (2.0, 2.0, 2.0)
+
+
+def reproduce(out, *extra, wait=True):
+    arguments = [COMMAND, "reproduce", "figure1", "--quick", "--seeds", "1", "--out", out, *extra]
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    if wait:
+        output, error = process.communicate(timeout=300)
+        return process.returncode, output, error
+    return process
+
+
+def test_killed_sweep_goes_on_where_it_stopped(tmp_path):
+    process = reproduce(tmp_path / "killed", "--jobs", "1", wait=False)
+    runs = tmp_path / "killed" / "runs"
+    while not list(runs.glob("*.json")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    stored = {p: p.read_bytes() for p in runs.glob("*.json")}
+    assert 1 <= len(stored) < 5
+    assert reproduce(tmp_path / "killed")[0] == 0
+    assert all(p.read_bytes() == content for p, content in stored.items()), "what was stored is not repeated"
+    assert reproduce(tmp_path / "whole")[0] == 0
+    for name in ("figure1.json", "figure1.md", "figure1.png"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (json.dumps({"format": FORMAT + 1}), "written by another version"),
+        ("{torn", "no record of a run"),
+        ("[1]", "no record of a run"),
+    ],
+)
+def test_foreign_record_is_refused_and_kept(tmp_path, content, fault):
+    recipe = recipes_for(["figure1"], seeds=1, quick=True)["figure1"][0]
+    path = tmp_path / "runs" / f"{recipe.key}.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(ValueError, match=fault):
+        load_record(path.parent, recipe)
+    status, _, error = reproduce(tmp_path)
+    assert status == 2
+    assert fault in error
+    assert len(error.strip().splitlines()) == 1
+    assert path.read_text() == content
+
+
+def records(what):
+    """Made-up records in the promised format."""
+    if what == "figure1":
+        kinds = [("permuted", ["rot90"]), ("permuted", ["flips"]), ("rotated", ["rot90"]), ("flipped", ["flips"])]
+        return [
+            {
+                "method": "paper",
+                "data": d,
+                "seed": s,
+                "names": [*n, "trivial"],
+                "trajectory": [[0.5, 0.5]] * (3 + s),
+            }
+            for d, n in [*kinds, ("plain", ["rot90"])]
+            for s in range(2)
+        ]
+    return [
+        {"method": "baseline", "model": m, "data": d, "seed": s, "accuracy": 90.0 + s}
+        for m in ("MLP", "RotNet")
+        for d in ("permuted", "rotated", "flipped")
+        for s in range(2)
+    ]
+
+
+@pytest.mark.parametrize("what", ["figure1", "figure2"])
+def test_figures_are_drawn_from_records_alone(tmp_path, what):
+    png, svg = getattr(figures, what)(records(what), tmp_path)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "Rotated data set" in svg.read_text()
+    first = png.read_bytes()
+    getattr(figures, what)(records(what), tmp_path)
+    assert png.read_bytes() == first
+
+
+def test_tables_put_the_paper_beside_ours():
+    flat = [
+        {
+            "method": "baseline",
+            "model": "MLP",
+            "seed": s,
+            "plain": 98.0 + s,
+            "rotated": 43.0,
+            "flipped": 63.0,
+            "pi": None,
+        }
+        for s in range(2)
+    ]
+    table = tables.table1(flat)
+    assert "| MLP | 98.5 ± 0.7 | 98.3 ± 0.3 | 43.0 ± 0.0 | 43.3 ± 0.6 | 63.0 ± 0.0 | 64.1 ± 0.4 | 2 |" in table
+    assert "90.5 ± 0.7" in tables.figure2(records("figure2"))
+    assert "| permuted | flips | 0.500 | 0.500 – 0.500 |" in tables.figure1(records("figure1"))
+
+
+def test_missing_results_name_the_command(tmp_path):
+    with pytest.raises(ValueError, match="run `invariantnet reproduce table1"):
+        results.read(tmp_path, "table1")
