@@ -12,7 +12,8 @@ ROOT = Path(invariantnet.__file__).parent
 
 # A module may import from those before it, and from its own package.
 ORDER = [
-    "storage", "progress", "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets",
+    "storage", "progress", "actions", "closure", "orbits", "groups", "catalogue", "reynolds",
+    "datasets", "measures",
     "priors", "nn", "objectives", "training", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"experiments", "report", "cli", "__main__", "estimator"}

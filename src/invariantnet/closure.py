@@ -11,6 +11,9 @@ TOLERANCE = 1e-8
 MAX_ENTRIES = 10**8
 """Numbers that a list of elements may hold."""
 
+WARM_UP = 200
+"""Products before the first random element is taken."""
+
 Indices = Int64[np.ndarray, "n dim"]
 Matrices = Float64[np.ndarray, "n dim dim"]
 
@@ -87,6 +90,25 @@ def close_matrices(generators: Matrices, max_order: int, name: str) -> Float64[n
             prints[len(elements)] = mark
             elements.append(product)
     return np.stack(elements)
+
+
+def random_products(generators: Indices, count: int, rng: np.random.Generator) -> Int64[np.ndarray, "count dim"]:
+    """Nearly uniform elements by product replacement (Celler et al. 1995), the identity first.
+
+    A pool of elements is multiplied into itself at random, and an accumulator collects what changes.
+    """
+    dim = generators.shape[1]
+    inverses = np.argsort(extend(generators), axis=1)[:, :dim]
+    pool = [*np.concatenate([generators, inverses])] * max(1, 10 // (2 * len(generators)) + 1)
+    accumulator = np.arange(dim)
+    drawn = [accumulator]
+    for step in range(WARM_UP + count - 1):
+        i, j = rng.choice(len(pool), size=2, replace=False)
+        pool[i] = extend(pool[j])[pool[i]] if rng.random() < 0.5 else extend(pool[i])[pool[j]]
+        accumulator = extend(pool[i])[accumulator]
+        if step >= WARM_UP:
+            drawn.append(accumulator)
+    return np.stack(drawn)
 
 
 def check_indices(indices: Indices) -> None:

@@ -33,6 +33,7 @@ from invariantnet.closure import (
     close_matrices,
     extend,
     matrices_to_indices,
+    random_products,
 )
 from invariantnet.orbits import signed_orbits
 
@@ -137,6 +138,16 @@ class Group:
     def act(self, x: Shaped[Tensor, "*batch dim"]) -> Shaped[Tensor, "*batch order dim"]:
         """Every transformed copy of `x`, in the order of `elements`."""
         return transform(x, self.elements)
+
+    def sample(
+        self, count: int, seed: int
+    ) -> Int64[np.ndarray, "count dim"] | Float64[np.ndarray, "count dim dim"]:
+        """Random elements, the identity first: uniform where they can be listed, else nearly so."""
+        rng = np.random.default_rng(seed)
+        if self.can_list_elements:
+            elements = self.elements.numpy()
+            return elements[np.append(0, rng.integers(len(elements), size=count - 1))]
+        return random_products(self.generators, count, rng)
 
     def orbits(self) -> Int64[Tensor, " dim"]:
         """Label `0 … n-1` of the orbit of every input, numbered by first appearance."""

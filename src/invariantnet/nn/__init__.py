@@ -3,5 +3,6 @@
 from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.networks import cnn, invariant_net, mlp
+from invariantnet.nn.symmetrized import Symmetrized
 
-__all__ = ["BayesianConv2d", "BayesianLinear", "InvariantLinear", "cnn", "invariant_net", "mlp"]
+__all__ = ["BayesianConv2d", "BayesianLinear", "InvariantLinear", "Symmetrized", "cnn", "invariant_net", "mlp"]

@@ -1,0 +1,102 @@
+r"""A mixture of Haar measures: the one object behind every placement of an average over groups.
+
+$\mu_\pi = \sum_k \pi_k \mu_k$, with $\mu_k$ uniform on $G_k$. A function averaged over $\mu_\pi$ is exactly
+invariant to $G_k$ if π is one-hot at k; a mixture is invariant only to what its groups share. Who wants two
+symmetries at once needs their join among the hypotheses, so candidates are closed under joins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from invariantnet.catalogue import join
+from invariantnet.groups import Group
+
+MAX_HYPOTHESES = 32
+TRIVIAL = "trivial"
+
+
+def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX_HYPOTHESES) -> list[Group]:
+    """The candidates, the trivial group, and all joins; equal groups once, in an order of their own.
+
+    >>> from invariantnet import group
+    >>> [g.name for g in hypotheses([group(n, shape=(28, 28)) for n in ("rot90", "flips")])]
+    ['trivial', 'flips', 'rot90', 'd4']
+    """
+    if not groups:
+        raise ValueError("no candidate groups: pass at least one, or their names.")
+    dims = {g.dim for g in groups}
+    if len(dims) > 1:
+        raise ValueError(f"candidates on inputs of different lengths {sorted(dims)}: make them for one shape.")
+    found: list[Group] = [_trivial(groups[0])]
+    waiting = sorted(groups, key=_rank)
+    while waiting:
+        candidate = waiting.pop(0)
+        if any(g == candidate for g in found):
+            continue
+        if len(found) == limit:
+            raise ValueError(
+                f"more than {limit} hypotheses, joins included: pass fewer candidates, or leave the joins out."
+            )
+        if closed:
+            waiting += [join(*sorted((candidate, other), key=_rank)) for other in found[1:]]
+        found.append(candidate)
+    return sorted(found, key=_rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    r"""The mixture $\mu_\pi$ over the elements of several groups.
+
+    >>> from invariantnet import group
+    >>> measure = Measure.of([group(n, shape=(4,)) for n in ("trivial", "reversal")])
+    >>> measure.weights(torch.tensor([0.5, 0.5]))
+    tensor([0.7500, 0.2500])
+    """
+
+    elements: Shaped[Tensor, "n ..."]
+    """Every element that any of the groups has, the identity first."""
+    haar: Float[Tensor, "n schemes"]
+    r"""$\mu_k(g)$: one over the order of group k where g is in it, else 0."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], *, sampled: int | None = None, seed: int = 0) -> "Measure":
+        """The joint elements of the groups; of one too large to list, a number of sampled ones."""
+        position: dict[bytes, int] = {}
+        elements: list[np.ndarray] = []
+        entries: list[tuple[int, int, float]] = []
+        for k, group in enumerate(groups):
+            members = _members(group, sampled, seed)
+            for member in members:
+                key = np.round(member, 6).tobytes() if group.is_matrix_group else member.tobytes()
+                if key not in position:
+                    position[key] = len(elements)
+                    elements.append(member)
+                entries.append((position[key], k, 1 / len(members)))
+        haar = torch.zeros(len(elements), len(groups))
+        for row, k, weight in entries:
+            haar[row, k] += weight
+        return cls(torch.from_numpy(np.stack(elements)), haar)
+
+    def weights(self, pi: Float[Tensor, " schemes"]) -> Float[Tensor, " n"]:
+        r"""$\mu_\pi(g) = \sum_k \pi_k \mu_k(g)$ for every element."""
+        return self.haar.to(pi) @ pi
+
+
+def _members(group: Group, sampled: int | None, seed: int) -> np.ndarray:
+    if sampled is None or (group.can_list_elements and group.order <= sampled):
+        return group.elements.numpy()
+    return group.sample(sampled, seed)
+
+
+def _trivial(like: Group) -> Group:
+    return Group(TRIVIAL, np.arange(like.dim)[None], like.shape, known_order=1)
+
+
+def _rank(group: Group) -> tuple[int, bool, str]:
+    # At equal order a single name goes before a join, so that of equal groups the plainer name stays.
+    return (group.order, "+" in group.name, group.name)

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import CATALOGUE_GROUPS, matrix_groups
+
+import invariantnet as inv
+from invariantnet import Group
+from invariantnet.measures import Measure, hypotheses
+
+
+def names(candidates, **options):
+    return [g.name for g in hypotheses(candidates, **options)]
+
+
+def groups(*which, shape=(4, 4)):
+    return [inv.group(name, shape=shape) for name in which]
+
+
+def test_candidates_are_closed_under_joins():
+    assert names(groups("rot90", "flips")) == ["trivial", "flips", "rot90", "d4"]
+    assert names(groups("rot90", "flips"), closed=False) == ["trivial", "flips", "rot90"]
+    assert names(groups("hflip", "vflip", "transpose")) == [
+        "trivial",
+        "hflip",
+        "transpose",
+        "vflip",
+        "flips",
+        "d4",
+    ]
+    assert names(groups("trivial")) == ["trivial"]
+
+
+def test_order_of_candidates_does_not_matter():
+    which = ["rot90", "sign", "hflip", "transpose"]
+    assert names(groups(*which)) == names(groups(*reversed(which)))
+
+
+@given(
+    st.lists(
+        st.sampled_from([g for g in CATALOGUE_GROUPS if g.shape == (4, 4) and g.order < 20]),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_closure_contains_every_join_once(candidates):
+    found = hypotheses(candidates)
+    assert found[0].order == 1
+    for a in found:
+        assert sum(a == b for b in found) == 1
+        for b in found:
+            assert any(inv.join(a, b) == c for c in found)
+
+
+def test_equal_groups_are_merged():
+    assert names(groups("hflip", "rot180", "flips", shape=(1, 5))) == ["trivial", "flips"]
+    assert names(groups("vflip", "hflip", shape=(1, 1))) == ["trivial"]
+
+
+def test_too_many_and_ill_fitting_candidates():
+    with pytest.raises(ValueError, match="more than 4 hypotheses"):
+        hypotheses(groups("hflip", "vflip", "transpose"), limit=4)
+    with pytest.raises(ValueError, match="at least one"):
+        hypotheses([])
+    with pytest.raises(ValueError, match="different lengths"):
+        hypotheses([*groups("rot90"), *groups("rot90", shape=(3, 3))])
+
+
+@given(
+    st.lists(st.sampled_from([g for g in CATALOGUE_GROUPS if g.shape == (2, 3, 3)]), min_size=1, max_size=3),
+    st.integers(0, 99),
+)
+def test_weights_are_those_of_the_mixture(candidates, seed):
+    pi = torch.from_numpy(np.random.default_rng(seed).dirichlet(np.ones(len(candidates)))).float()
+    measure = Measure.of(candidates)
+    weights = measure.weights(pi)
+    assert float(weights.sum()) == pytest.approx(1, abs=1e-5)
+    x = torch.randn(18, generator=torch.Generator().manual_seed(seed))
+    mean = (weights[:, None] * inv.groups.transform(x, measure.elements)).sum(0)
+    expected = sum(p * g.act(x).mean(0) for p, g in zip(pi, candidates, strict=True))
+    torch.testing.assert_close(mean, expected, atol=1e-5, rtol=1e-4)
+    assert len(measure.elements.unique(dim=0)) == len(measure.elements)
+
+
+@given(matrix_groups())
+def test_matrix_elements_are_shared(group):
+    assert len(Measure.of([group, group]).elements) == group.order
+
+
+def test_huge_groups_are_sampled():
+    group = inv.group("permutations", shape=(20, 2))
+    measure = Measure.of([group], sampled=100)
+    assert measure.elements.shape == (100, 40)
+    assert torch.equal(measure.elements[0], torch.arange(40))
+    assert all(element in group for element in measure.elements[:10])
+
+
+def test_sampled_elements_are_nearly_uniform():
+    group = Group.from_permutations([[1, 0, 2, 3], [1, 2, 3, 0]])
+    for elements in (
+        group.sample(5000, seed=0),
+        inv.closure.random_products(group.generators, 5000, np.random.default_rng(0)),
+    ):
+        _, counts = np.unique(elements[1:], axis=0, return_counts=True)
+        assert len(counts) == 24
+        assert counts.min() > 120
+        assert counts.max() < 320
