@@ -4,6 +4,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -28,6 +29,11 @@ class Training:
     learning_rate: float = 1e-3
     validation: float = 0.1
     """Share of the examples that is held out to decide when to stop."""
+    weight_decay: float = 0.0
+    schedule: Literal["constant", "one-cycle"] = "constant"
+    """Learning rate: as it is, or rising to it and falling to nothing over all epochs."""
+    min_steps: int = 0
+    """More epochs, if need be, to make so many steps: small data sets need them."""
     samples: int = 10
     """Draws that predictions of stochastic networks are averaged over."""
 
@@ -68,13 +74,22 @@ def _fit(
     network: nn.Module, x: Tensor, y: Tensor, x_held_out: Tensor, y_held_out: Tensor, config: Training
 ) -> History:
     objective = LogPosterior(network, len(x))
-    optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate, fused=True)
+    steps = -(-len(x) // config.batch_size)
+    epochs = max(config.epochs, -(-config.min_steps // steps))
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+    )
+    schedule = None
+    if config.schedule == "one-cycle":
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, config.learning_rate, total_steps=epochs * steps, cycle_momentum=False
+        )
     layer = next((m for m in network.modules() if isinstance(m, InvariantLinear) and m.learns_scheme), None)
     history = History(scheme_names=layer.names if layer else ())
     best, best_weights = -torch.inf, copy.deepcopy(network.state_dict())
     if layer:
         history.schemes.append(layer.probabilities.tolist())
-    for epoch in range(1, config.epochs + 1):
+    for epoch in range(1, epochs + 1):
         network.train()
         totals: dict[str, Tensor] = {}
         batches = torch.randperm(len(x)).to(x.device).split(config.batch_size)
@@ -83,6 +98,8 @@ def _fit(
             optimizer.zero_grad()
             (-total(terms.values())).backward()
             optimizer.step()
+            if schedule:
+                schedule.step()
             for name, value in terms.items():
                 totals[name] = totals.get(name, 0) + value.detach() * (len(batch) / len(x))
         record = {name: float(value) for name, value in totals.items()}

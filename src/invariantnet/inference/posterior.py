@@ -1,0 +1,119 @@
+"""The answer: a posterior over hypotheses, and a verdict in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+DECISIVE = 0.99
+STRONG = 0.90
+BOOTSTRAPS = 2000
+CHUNK = 20_000_000
+
+
+@dataclass(frozen=True)
+class Price:
+    """What invariance to one group costs, and what it buys."""
+
+    name: str
+    order: int
+    nats_per_example: float
+    """Held-out loss above that of the best hypothesis, where all saw the same data."""
+    accuracy: dict[str, float]
+    """Held-out accuracy on inputs moved by each candidate's transformations; `trivial` is as they are."""
+
+
+@dataclass(frozen=True)
+class SymmetryPosterior:
+    """Which symmetry the data has, with its probability."""
+
+    names: tuple[str, ...]
+    orders: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    log_evidence: tuple[float, ...]
+    """Log probability of every label after the first block, each predicted from those before it."""
+    log_evidence_spread: tuple[float, ...]
+    """Standard deviation of the log evidence over seeds."""
+    examples: int
+    """Labels that were predicted."""
+    dropped: tuple[str, ...] = ()
+    """Hypotheses given up early as hopeless; their log evidence is an upper bound."""
+    prices: tuple[Price, ...] = ()
+    race: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    """After every block: how many labels were predicted, and the log evidence of each hypothesis so far."""
+
+    @property
+    def favourite(self) -> str:
+        """The most probable hypothesis."""
+        return self.names[int(np.argmax(self.probabilities))]
+
+    @property
+    def log_bayes_factors(self) -> tuple[float, ...]:
+        """Log evidence of each hypothesis against the best: 0 for the best, negative for the others."""
+        best = max(self.log_evidence)
+        return tuple(value - best for value in self.log_evidence)
+
+    @property
+    def strength(self) -> str:
+        """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`."""
+        best = max(self.probabilities)
+        return "decisive" if best >= DECISIVE else "strong" if best >= STRONG else "inconclusive"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        ranked = sorted(zip(self.probabilities, self.names, strict=True), reverse=True)
+        (p, name), *others = ranked
+        said = "no symmetry" if name == "trivial" else f"the symmetry {name}"
+        sentence = f"{self.strength}: {said}, with probability {p:.3f} after {self.examples} predictions"
+        if others:
+            sentence += f"; next {others[0][1]} with {others[0][0]:.3f}"
+        return sentence
+
+    def within(self, tolerance: float) -> str:
+        """The largest group whose price is at most `tolerance` nats per example; the favourite for 0."""
+        if tolerance <= 0:
+            return self.favourite
+        affordable = [price for price in self.prices if price.nats_per_example <= tolerance]
+        largest = max(affordable, key=lambda price: (price.order, -price.nats_per_example), default=None)
+        return largest.name if largest else self.favourite
+
+
+def bootstrap_probabilities(
+    log_likelihood: Float[np.ndarray, "schemes seeds examples"],
+    log_prior: Float[np.ndarray, " schemes"],
+    seed: int,
+    draws: int = BOOTSTRAPS,
+) -> Float[np.ndarray, " schemes"]:
+    r"""Posterior that knows its evidence is a finite sample (pseudo-BMA+, Yao et al. 2018).
+
+    The sum $\sum_i \ell_{ik}$ over the examples seen would be other examples' sum on another day. Bayesian
+    bootstrap: average $\mathrm{softmax}_k(\log p_k + n \sum_{is} w_i u_s \ell_{iks})$ over $w$ and $u$ uniform
+    on their simplices.
+    """
+    schemes, seeds, examples = log_likelihood.shape
+    rng = np.random.default_rng(seed)
+    total = np.zeros(schemes)
+    size = max(1, min(draws, CHUNK // max(1, examples)))
+    for start in range(0, draws, size):
+        count = min(size, draws - start)
+        w = rng.standard_exponential((count, examples))
+        u = rng.standard_exponential((count, seeds))
+        w *= examples / w.sum(1, keepdims=True)
+        u /= u.sum(1, keepdims=True)
+        per_seed = np.einsum("bi,ksi->bks", w, log_likelihood, optimize=True)
+        score = np.einsum("bks,bs->bk", per_seed, u) + log_prior
+        score -= score.max(1, keepdims=True)
+        p = np.exp(score)
+        total += (p / p.sum(1, keepdims=True)).sum(0)
+    return total / draws
+
+
+def log_prior_of(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
+    r"""$\log E[\pi_k] = \log \alpha_k / \sum_j \alpha_j$ of a Dirichlet prior on π."""
+    values = np.full(schemes, alpha, dtype=float) if isinstance(alpha, int | float) else np.array(alpha, float)
+    if values.shape != (schemes,) or not (values > 0).all() or not np.isfinite(values).all():
+        raise ValueError(f"α = {alpha} is no prior for {schemes} hypotheses: pass positive numbers, one for each.")
+    return np.log(values / values.sum())
