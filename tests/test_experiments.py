@@ -14,12 +14,12 @@ from invariantnet.experiments.recipes import READINGS, recipes_for
 from invariantnet.experiments.run import FORMAT, build, load_record, run
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
-ALL = ["figure1", "figure2", "table1", "ablation"]
+ALL = ["figure1", "figure2", "table1", "ablation", "identity"]
 
 
 def test_recipes_are_the_papers():
     recipes = recipes_for(ALL, seeds=5)
-    assert [len(recipes[name]) for name in ALL] == [25, 75, 25, 3 * len(READINGS)]
+    assert [len(recipes[name]) for name in ALL] == [25, 75, 25, 3 * len(READINGS), 12]
     assert {r.hidden for r in recipes["figure1"] + recipes["figure2"]} == {100}
     assert {r.model: r.hidden for r in recipes["table1"]} == {
         "InvNet": 200,

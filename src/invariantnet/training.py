@@ -2,7 +2,7 @@
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from invariantnet.nn.invariant import InvariantLinear
+from invariantnet.nn.symmetrized import Symmetrized
 from invariantnet.objectives import HasKL, LogPosterior, total
 
 EVALUATION_BATCH = 4096
+LEARNERS = (InvariantLinear, Symmetrized)
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,14 @@ def train(
     y: Int[Tensor, " n"],
     config: Training,
     seed: int,
+    *,
+    on_step: Callable[[nn.Module], None] | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[nn.Module, History]:
-    """Make a network and fit it to the data; the seed decides everything that is drawn."""
+    """Make a network and fit it to the data; the seed decides everything that is drawn.
+
+    Parameters named in `skip` are left to `on_step`, which is called with the network after every step.
+    """
     with seeded(seed):
         network = make_network().to(x.device)
         order = torch.randperm(len(x)).to(x.device)
@@ -66,25 +74,31 @@ def train(
         prepare, trainable = split_preparation(network)
         with torch.no_grad():
             z = in_batches(prepare, x)
-        history = _fit(trainable, z[kept], y[kept], z[held_out], y[held_out], config)
+        history = _fit(trainable, z[kept], y[kept], z[held_out], y[held_out], config, on_step, skip)
     return network.eval(), history
 
 
 def _fit(
-    network: nn.Module, x: Tensor, y: Tensor, x_held_out: Tensor, y_held_out: Tensor, config: Training
+    network: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    x_held_out: Tensor,
+    y_held_out: Tensor,
+    config: Training,
+    on_step: Callable[[nn.Module], None] | None,
+    skip: Sequence[str],
 ) -> History:
     objective = LogPosterior(network, len(x))
     steps = -(-len(x) // config.batch_size)
     epochs = max(config.epochs, -(-config.min_steps // steps))
-    optimizer = torch.optim.AdamW(
-        network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-    )
+    parameters = [p for name, p in network.named_parameters() if name not in skip]
+    optimizer = torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay, fused=True)
     schedule = None
     if config.schedule == "one-cycle":
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, config.learning_rate, total_steps=epochs * steps, cycle_momentum=False
         )
-    layer = next((m for m in network.modules() if isinstance(m, InvariantLinear) and m.learns_scheme), None)
+    layer = next((m for m in network.modules() if isinstance(m, LEARNERS) and m.learns_scheme), None)
     history = History(scheme_names=layer.names if layer else ())
     best, best_weights = -torch.inf, copy.deepcopy(network.state_dict())
     if layer:
@@ -100,6 +114,8 @@ def _fit(
             optimizer.step()
             if schedule:
                 schedule.step()
+            if on_step:
+                on_step(network)
             for name, value in terms.items():
                 totals[name] = totals.get(name, 0) + value.detach() * (len(batch) / len(x))
         record = {name: float(value) for name, value in totals.items()}

@@ -8,8 +8,15 @@ from invariantnet.experiments.recipes import What, recipes_for
 from invariantnet.experiments.run import default_jobs, sweep
 from invariantnet.storage import writable_folder, write_json, write_text
 
-Target = Literal["figure1", "figure2", "figure3", "table1", "ablation", "all"]
-SWEEPS: tuple[What, ...] = ("table1", "figure1", "figure2", "ablation")
+Target = Literal["figure1", "figure2", "figure3", "table1", "ablation", "identity", "all"]
+TABLES = {
+    "table1": tables.table1,
+    "figure1": tables.figure1,
+    "figure2": tables.figure2,
+    "ablation": tables.ablation,
+    "identity": tables.figure1,
+}
+SWEEPS: tuple[What, ...] = ("table1", "figure1", "figure2", "ablation", "identity")
 
 
 def reproduce(
@@ -47,7 +54,7 @@ def draw(what: What, folder: Path) -> list[Path]:
     """Draw one experiment from its stored flat records."""
     records = results.read(folder, what)
     path = folder / f"{what}.md"
-    write_text(path, getattr(tables, what)(records))
+    write_text(path, TABLES[what](records))
     if what == "figure1":
         return [path, *figures.figure1(records, folder)]
     if what == "figure2":

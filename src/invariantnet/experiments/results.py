@@ -18,7 +18,7 @@ PACKAGES = ("torch", "numpy", "scipy", "scikit-learn")
 def flatten(what: What, recipes: Sequence[Recipe], records: Iterable[Record]) -> Flat:
     """Records in the order of the recipes, with the fields that each experiment promises."""
     pairs = list(zip(recipes, records, strict=True))
-    if what == "figure1":
+    if what in ("figure1", "identity"):
         return [
             {
                 "method": r.method,

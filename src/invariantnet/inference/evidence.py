@@ -1,13 +1,14 @@
 r"""One network per hypothesis, compared by prequential evidence.
 
-The data comes in blocks that grow. A network trained on all blocks so far predicts the labels of the next, so every
-label but those of the first block is predicted once, never by a network that saw it. The sum of the log
+The data comes in blocks that grow. A network trained on all blocks so far predicts the labels of the next, so
+every label but those of the first block is predicted once, never by a network that saw it. The sum of the log
 probabilities, $\sum_b \log p(y_b \mid x_b, D_{<b})$, is the log evidence given the first block. It rewards a
 constraint that helps to generalise, which the training likelihood never does.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -21,6 +22,17 @@ from invariantnet.measures import Measure
 from invariantnet.training import Training, log_probabilities, train
 
 MakeNetwork = Callable[[Group], nn.Module]
+
+PER_BLOCK = Training(
+    epochs=25,
+    batch_size=64,
+    learning_rate=3e-3,
+    weight_decay=1e-2,
+    validation=0.0,
+    schedule="one-cycle",
+    min_steps=200,
+)
+"""No validation split: the next block is the judge."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +49,7 @@ class Evidence:
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
     margin: float = 10.0
     """A hypothesis this many nats, plus four standard errors, behind the leader is dropped; infinity keeps all."""
-    training: Training = Training(
-        epochs=25,
-        batch_size=64,
-        learning_rate=3e-3,
-        weight_decay=1e-2,
-        validation=0.0,
-        schedule="one-cycle",
-        min_steps=200,
-    )
+    training: Training = PER_BLOCK
     jobs: int = 1
     """Processes that train networks at the same time."""
 
@@ -71,7 +75,7 @@ def gather_evidence(
     dropped: dict[int, int] = {}
     race: list[dict[str, object]] = []
     networks: dict[int, nn.Module] = {}
-    for block, (start, end) in enumerate(zip(ends, ends[1:], strict=False)):
+    for block, (start, end) in enumerate(itertools.pairwise(ends)):
         jobs = [(k, s) for k in alive for s in range(config.seeds)]
         finished = joblib.Parallel(n_jobs=config.jobs)(
             joblib.delayed(_predict_block)(make_network, groups[k], x, y, start, end, config, _mix(seed, s, block))
@@ -192,8 +196,3 @@ def _moved_at_random(group: Group, x: Tensor) -> Tensor:
 def _mix(seed: int, replica: int, block: int) -> int:
     """A seed of its own for every network; equal for all hypotheses, so that they are compared in pairs."""
     return int(np.random.SeedSequence([seed, replica, block]).generate_state(1)[0])
-
-
-def final_training(config: Evidence, epochs: int) -> Training:
-    """Training of the chosen network on everything."""
-    return replace(config.training, epochs=epochs)

@@ -1,0 +1,115 @@
+r"""One network for all hypotheses: weights learn from the training part, π from a held-out part.
+
+Training likelihood never rewards a constraint, held-out likelihood does. So the weights maximise
+$\log p(D_\text{train} \mid w, \pi)$, and π in alternation $\log p(D_\text{held} \mid w, \pi) + \log p(\pi)$.
+Either π is a point, or has $q(\pi) = \mathrm{Dir}(\beta)$, whose draws are differentiated implicitly and whose objective
+is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.distributions import Dirichlet, kl_divergence
+from torch.nn import functional as F
+
+from invariantnet.groups import Group
+from invariantnet.inference.evidence import PER_BLOCK
+from invariantnet.nn.symmetrized import Placement, Symmetrized
+from invariantnet.training import History, Training, train
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How π is learned."""
+
+    share: float = 0.1
+    """Part of the data that π learns from, and the weights do not."""
+    posterior: Literal["point", "dirichlet"] = "point"
+    learning_rate: float = 0.05
+    batch_size: int = 256
+    training: Training = PER_BLOCK
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutResult:
+    """The network, its π and how it came about."""
+
+    network: Symmetrized
+    probabilities: Float[Tensor, " schemes"]
+    concentration: Float[Tensor, " schemes"] | None
+    """Parameters of q(π), if it is a Dirichlet."""
+    history: History
+
+
+def fit_heldout(
+    make_module: Callable[[], nn.Module],
+    groups: Sequence[Group],
+    x: Float[Tensor, "n dim"],
+    y: Int[Tensor, " n"],
+    *,
+    config: HeldOut,
+    alpha: float = 1.0,
+    placement: Placement = "features",
+    seed: int = 0,
+) -> HeldOutResult:
+    """Fit weights and π in alternation."""
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
+    size = max(1, round(config.share * len(x)))
+    held, kept = order[:size], order[size:]
+    if not len(kept):
+        raise ValueError(f"{len(x)} examples leave none to train on: pass more data.")
+    chooser = _SchemeLearner(x[held], y[held], len(groups), alpha, config)
+
+    def make() -> nn.Module:
+        return Symmetrized(make_module(), groups, placement, prior=alpha)
+
+    network, history = train(make, x[kept], y[kept], config.training, seed, on_step=chooser, skip=("logits",))
+    assert isinstance(network, Symmetrized)
+    concentration = chooser.concentration() if config.posterior == "dirichlet" else None
+    return HeldOutResult(network, network.probabilities, concentration, history)
+
+
+class _SchemeLearner:
+    """Takes one step in π, on held-out examples, after every step of the weights."""
+
+    def __init__(self, x: Tensor, y: Tensor, schemes: int, alpha: float, config: HeldOut) -> None:
+        self.x, self.y, self.config = x, y, config
+        self.prior = Dirichlet(torch.full((schemes,), alpha))
+        # q starts as the uniform distribution; a point starts at its middle.
+        start = torch.zeros(schemes) if config.posterior == "point" else torch.ones(schemes).expm1().log()
+        self.parameter = nn.Parameter(start)
+        self.optimizer = torch.optim.Adam([self.parameter], lr=config.learning_rate)
+
+    def concentration(self) -> Tensor:
+        return F.softplus(self.parameter.detach()) + 1e-3
+
+    def __call__(self, network: nn.Module) -> None:
+        assert isinstance(network, Symmetrized)
+        batch = torch.randint(len(self.x), (min(self.config.batch_size, len(self.x)),))
+        n = len(self.x)
+        if self.config.posterior == "point":
+            pi = F.softmax(self.parameter, dim=-1)
+            # On logits, with the Jacobian, so that no corner is infinite.
+            rest = (self.prior.concentration * F.log_softmax(self.parameter, dim=-1)).sum()
+        else:
+            q = Dirichlet(F.softplus(self.parameter) + 1e-3)
+            pi = q.rsample()
+            rest = -kl_divergence(q, self.prior)
+        log_likelihood = -F.cross_entropy(network(self.x[batch], pi), self.y[batch])
+        (gradient,) = torch.autograd.grad(-(log_likelihood + rest / n), [self.parameter])
+        self.parameter.grad = gradient
+        self.optimizer.step()
+        with torch.no_grad():
+            mean = pi if self.config.posterior == "point" else self.concentration() / self.concentration().sum()
+            network.logits.copy_(mean.log())
+
+
+def snap(result: HeldOutResult) -> Symmetrized:
+    """The network with all probability on the favourite: exactly invariant to it."""
+    network = result.network
+    favourite = network.groups[int(result.probabilities.argmax())]
+    return Symmetrized(network.module, [favourite], network.placement)
