@@ -14,7 +14,7 @@ ROOT = Path(invariantnet.__file__).parent
 ORDER = [
     "storage", "progress", "actions", "closure", "orbits", "groups", "catalogue", "reynolds",
     "datasets", "measures",
-    "priors", "nn", "objectives", "training", "bench", "experiments", "cli", "__main__",
+    "priors", "nn", "objectives", "training", "inference", "estimator", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"experiments", "report", "cli", "__main__", "estimator"}
 

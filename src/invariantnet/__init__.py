@@ -13,9 +13,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from invariantnet import datasets as datasets
+    from invariantnet import nn as nn
     from invariantnet.catalogue import group as group
     from invariantnet.catalogue import join as join
     from invariantnet.catalogue import register_group as register_group
+    from invariantnet.estimator import InvariantClassifier as InvariantClassifier
     from invariantnet.groups import Group as Group
     from invariantnet.reynolds import check_invariance as check_invariance
     from invariantnet.reynolds import complement_basis as complement_basis
@@ -32,7 +34,9 @@ _HOME = {
     "complement_basis": "reynolds",
     "invariant_basis": "reynolds",
     "reynolds_operator": "reynolds",
+    "InvariantClassifier": "estimator",
     "datasets": "",
+    "nn": "",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -65,7 +65,7 @@ class Reproduce:
     """
 
     what: tyro.conf.Positional[Literal["figure1", "figure2", "figure3", "table1", "ablation", "identity", "all"]]
-    """Trajectories of π, test accuracies, examples, extrapolation, readings of the text, a full identity; or all."""
+    """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity, or all."""
     seeds: int = 5
     """Repeat every run with the seeds 0 … N-1."""
     out: Path = Path("runs/reproduce")

@@ -86,10 +86,10 @@ def _figure2_words(records: Flat) -> str:
     flip = mean("InvariantNet (flip)", "flipped") - mean("FlipNet", "flipped")
     mlp = mean("MLP", "rotated") - mean("InvariantNet (rot)", "rotated")
     return (
-        f"On rotated images InvariantNet is {rot:+.1f} points from RotNet, on flipped ones {flip:+.1f} from FlipNet: "
-        f"as in the paper, it keeps up with them. But a plain MLP of the same width is {mlp:+.1f} points from it on "
-        "rotated images: with 48,000 examples in all poses, keeping only orbit sums of the input costs more than "
-        "the symmetry gains."
+        f"On rotated images InvariantNet is {rot:+.1f} points from RotNet, on flipped ones {flip:+.1f} from "
+        f"FlipNet: as in the paper, it keeps up with them. But a plain MLP of the same width is {mlp:+.1f} points "
+        "from it on rotated images: with 48,000 examples in all poses, keeping only orbit sums of the input costs "
+        "more than the symmetry gains."
     )
 
 
@@ -131,7 +131,8 @@ def _within(records: Flat, reading: str, paper: Iterable[float]) -> bool:
 PAGE = """# The paper, reproduced
 
 *Written by `tools/write_docs.py` from the records under `results/`, which
-`invariantnet reproduce all --seeds {seeds} --out results` makes.* {seeds} seeds (0, 1, …), all of them shown; {versions}; {minutes} CPU minutes in all.
+`invariantnet reproduce all --seeds {seeds} --out results` makes.*
+{seeds} seeds (0, 1, …), all of them shown; {versions}; {minutes} CPU minutes in all.
 Every network is trained by the same loop: Adam at 0.001, batches of 256, early stopping on a tenth of the
 training set, best weights restored, test data touched once.
 
@@ -139,8 +140,8 @@ training set, best weights restored, test data touched once.
 
 1. **The baselines come out**: {baselines}
 2. **Figure 1 does not follow from the printed formula.** The layer shows its branch without symmetry only the
-   first d inputs. With one group of four on 28×28 images these are the top {top_rows} rows of pixels, nearly blank.
-   The symmetry wins on every data set, the permuted one included.
+   first d inputs. With one group of four on 28×28 images these are the top {top_rows} rows of pixels, nearly
+   blank. The symmetry wins on every data set, the permuted one included.
 3. **With a full identity the opposite happens**: the training likelihood never rewards a constraint, so π leaves
    the symmetries, on any data.
 4. **A Jeffreys prior is infinite at the corners of the simplex**, so its maximum a posteriori is a corner whatever

@@ -2,12 +2,12 @@ r"""One network for all hypotheses: weights learn from the training part, π fro
 
 Training likelihood never rewards a constraint, held-out likelihood does. So the weights maximise
 $\log p(D_\text{train} \mid w, \pi)$, and π in alternation $\log p(D_\text{held} \mid w, \pi) + \log p(\pi)$.
-Either π is a point, or has $q(\pi) = \mathrm{Dir}(\beta)$, whose draws are differentiated implicitly and whose objective
-is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$.
+Either π is a point, or has $q(\pi) = \mathrm{Dir}(\beta)$, whose draws are differentiated implicitly and whose
+objective is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -21,6 +21,9 @@ from invariantnet.inference.evidence import PER_BLOCK
 from invariantnet.nn.symmetrized import Placement, Symmetrized
 from invariantnet.training import History, Training, train
 
+LONGER = replace(PER_BLOCK, epochs=60, min_steps=1500)
+"""π needs time to leave its middle."""
+
 
 @dataclass(frozen=True)
 class HeldOut:
@@ -31,7 +34,7 @@ class HeldOut:
     posterior: Literal["point", "dirichlet"] = "point"
     learning_rate: float = 0.05
     batch_size: int = 256
-    training: Training = PER_BLOCK
+    training: Training = LONGER
 
 
 @dataclass(frozen=True, eq=False)

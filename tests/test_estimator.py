@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import invariantnet as inv
+from invariantnet import InvariantClassifier
+
+DIGITS = {v: inv.datasets.load(f"digits:{v}", seed=0) for v in ("rotated", "flipped", "plain")}
+QUICK = {
+    "groups": ("rot90", "flips"),
+    "input_shape": (8, 8),
+    "hidden": 32,
+    "seeds": 1,
+    "epochs": 15,
+    "random_state": 0,
+}
+
+
+@pytest.mark.parametrize(("variant", "truth"), [("rotated", "rot90"), ("flipped", "flips"), ("plain", "trivial")])
+def test_winning_network_is_exactly_invariant_to_its_group_and_to_no_other(variant, truth):
+    data = DIGITS[variant]
+    clf = InvariantClassifier(**QUICK).fit(data.x_train, data.y_train)
+    assert clf.group_.name == clf.posterior_.favourite == truth
+    assert clf.score(data.x_test, data.y_test) > 0.75
+    x = torch.from_numpy(data.x_test[:50])
+    for name in ("rot90", "flips", "d4"):
+        group = inv.group(name, shape=(8, 8))
+        deviation = inv.check_invariance(clf.network_, group, x)
+        assert (deviation < 1e-5) == (group <= clf.group_), name
+    probabilities = clf.predict_proba(data.x_test)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(clf.predict(data.x_test), clf.classes_[probabilities.argmax(1)])
+    torch.testing.assert_close(clf.network_.fold()(x), clf.network_(x), atol=1e-4, rtol=1e-4)
+
+
+def test_equal_seeds_give_equal_classifiers():
+    data = DIGITS["rotated"]
+    first, again = (InvariantClassifier(**QUICK).fit(data.x_train[:300], data.y_train[:300]) for _ in range(2))
+    assert first.posterior_ == again.posterior_
+    np.testing.assert_array_equal(first.predict_proba(data.x_test), again.predict_proba(data.x_test))
+
+
+def test_tolerance_buys_the_largest_affordable_group():
+    data = DIGITS["plain"]
+    generous = InvariantClassifier(**{**QUICK, "tolerance": 100.0}).fit(data.x_train[:300], data.y_train[:300])
+    assert generous.group_.name == "d4"
+    assert generous.posterior_.favourite == "trivial"
+
+
+@pytest.mark.parametrize("method", ["heldout", "paper"])
+def test_other_methods(method):
+    data = DIGITS["rotated"]
+    clf = InvariantClassifier(**{**QUICK, "method": method}).fit(data.x_train, data.y_train)
+    assert sum(clf.posterior_.probabilities) == pytest.approx(1, abs=1e-5)
+    assert clf.score(data.x_test, data.y_test) > 0.5
+
+
+def test_string_labels_images_groups_and_a_backbone_of_ones_own():
+    data = DIGITS["flipped"]
+    names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
+    mine = inv.Group.from_permutations(inv.group("flips", shape=(8, 8)).generators, name="mine")
+
+    def backbone(shape, classes):
+        return nn.Sequential(nn.Linear(int(np.prod(shape)), 24), nn.GELU(), nn.Linear(24, classes))
+
+    clf = InvariantClassifier(groups=[mine], backbone=backbone, seeds=1, epochs=10, random_state=1)
+    clf.fit(data.x_train.reshape(-1, 8, 8), names[data.y_train])
+    assert clf.group_.name == "mine"
+    assert set(clf.predict(torch.from_numpy(data.x_test).reshape(-1, 8, 8))) <= set(names)
+
+
+def test_labels_that_depend_on_the_pose_have_no_symmetry():
+    images = DIGITS["plain"].x_train[:400].reshape(-1, 8, 8)
+    poses = np.random.default_rng(0).integers(4, size=len(images))
+    x = np.stack([np.rot90(image, pose) for image, pose in zip(images, poses, strict=True)])
+    clf = InvariantClassifier(**QUICK).fit(x, poses)
+    assert clf.posterior_.favourite == "trivial"
+    assert clf.posterior_.strength == "decisive"
+
+
+def test_small_and_awkward_data():
+    data = DIGITS["rotated"]
+    few = InvariantClassifier(**QUICK).fit(data.x_train[:50], data.y_train[:50])
+    assert len(few.posterior_.probabilities) == 4
+    order = np.argsort(data.y_train, kind="stable")
+    one, other = order[data.y_train[order] == 0][:100], order[data.y_train[order] == 1][:4]
+    rare = np.concatenate([one, other])
+    imbalanced = InvariantClassifier(**QUICK).fit(data.x_train[rare], data.y_train[rare])
+    assert np.isfinite(imbalanced.posterior_.log_evidence).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "x", "y", "fault"),
+    [
+        ({"groups": ()}, None, None, "at least one"),
+        ({"groups": ("nonsense",)}, None, None, "unknown group"),
+        ({"groups": ("channels",)}, None, None, "needs images with channels"),
+        ({"input_shape": (7, 7)}, None, None, "do not have the shape"),
+        ({"method": "magic"}, None, None, "method 'magic' is unknown"),
+        ({"backbone": "resnet"}, None, None, "backbone 'resnet' is unknown"),
+        ({}, np.full((40, 64), np.nan), None, "NaN or infinite"),
+        ({}, np.ones((40, 64)), None, "all inputs are equal"),
+        ({}, None, np.zeros(40), "only one class"),
+        ({}, None, np.zeros(39), "one label per input"),
+        ({}, np.ones(40), None, "pass \\(n, …\\)"),
+        ({"prior": 0.0}, None, None, "is no prior"),
+    ],
+)
+def test_bad_input(change, x, y, fault):
+    x = np.random.default_rng(0).random((40, 64)) if x is None else x
+    y = np.arange(40) % 2 if y is None else y
+    with pytest.raises(ValueError, match=fault):
+        InvariantClassifier(**{**QUICK, **change}).fit(x, y)
+
+
+def test_another_number_of_features_is_refused():
+    data = DIGITS["plain"]
+    clf = InvariantClassifier(**{**QUICK, "epochs": 1}).fit(data.x_train[:60], data.y_train[:60])
+    with pytest.raises(ValueError, match="fitted with 64"):
+        clf.predict(np.ones((2, 63)))
