@@ -5,7 +5,7 @@ from typing import Literal
 
 from invariantnet.experiments import figure3, figures, results, tables
 from invariantnet.experiments.recipes import What, recipes_for
-from invariantnet.experiments.run import default_jobs, sweep
+from invariantnet.experiments.run import default_jobs, run_network, sweep
 from invariantnet.storage import writable_folder, write_json, write_text
 
 Target = Literal["figure1", "figure2", "figure3", "table1", "ablation", "identity", "all"]
@@ -35,7 +35,11 @@ def reproduce(
         everything, key=lambda r: ("BCNN", "CNN").index(r.model) if r.model in ("BCNN", "CNN") else 2
     )
     records = dict(
-        zip((r.key for r in by_length), sweep(by_length, folder, jobs=jobs or default_jobs()), strict=True)
+        zip(
+            (r.key for r in by_length),
+            sweep(by_length, folder, run_network, jobs=jobs or default_jobs()),
+            strict=True,
+        )
     )
     for what in wanted:
         flat = results.flatten(what, recipes[what], [records[r.key] for r in recipes[what]])

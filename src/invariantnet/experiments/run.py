@@ -4,10 +4,10 @@ import functools
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import joblib
 import numpy as np
@@ -27,14 +27,27 @@ FORMAT = 1
 Record = dict[str, Any]
 
 
-def sweep(recipes: Sequence[Recipe], folder: Path, *, jobs: int = 2) -> list[Record]:
+@runtime_checkable
+class Runnable(Protocol):
+    """A recipe of any kind: a frozen dataclass with a name for its file."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def key(self) -> str:
+        """File name without its ending."""
+
+
+def sweep(
+    recipes: Sequence[Runnable], folder: Path, run: Callable[[Any], Record], *, jobs: int = 2
+) -> list[Record]:
     """Run what is not stored yet, and return the records in the order of the recipes."""
     runs = writable_folder(folder / "runs")
     unique = list({r.key: r for r in recipes}.values())
     missing = [r for r in unique if load_record(runs, r) is None]
     if missing:
         parallel = joblib.Parallel(n_jobs=min(jobs, len(missing)), return_as="generator_unordered", batch_size=1)
-        finished = parallel(joblib.delayed(run_and_store)(r, runs) for r in missing)
+        finished = parallel(joblib.delayed(run_and_store)(r, runs, run) for r in missing)
         with progress_bar() as bar:
             task = bar.add_task(f"{len(missing)} networks", total=len(missing))
             for name in finished:
@@ -43,7 +56,7 @@ def sweep(recipes: Sequence[Recipe], folder: Path, *, jobs: int = 2) -> list[Rec
     return [record for r in recipes if (record := records[r.key]) is not None]
 
 
-def load_record(runs: Path, recipe: Recipe) -> Record | None:
+def load_record(runs: Path, recipe: Runnable) -> Record | None:
     """The stored record, or None if the recipe has not been run."""
     path = runs / f"{recipe.key}.json"
     if not path.exists():
@@ -60,16 +73,17 @@ def load_record(runs: Path, recipe: Recipe) -> Record | None:
     return record
 
 
-def run_and_store(recipe: Recipe, runs: Path) -> str:
+def run_and_store(recipe: Runnable, runs: Path, run: Callable[[Any], Record]) -> str:
     """Run one recipe in a worker and write its record."""
     torch.set_num_threads(1)
-    write_json(runs / f"{recipe.key}.json", run(recipe))
-    return f"{recipe.model}, {recipe.data}, seed {recipe.seed}"
-
-
-def run(recipe: Recipe) -> Record:
-    """Train and test one network."""
     start = time.process_time()
+    record = {"format": FORMAT, "recipe": asdict(recipe), **run(recipe)}
+    write_json(runs / f"{recipe.key}.json", {**record, "cpu_seconds": round(time.process_time() - start, 2)})
+    return recipe.key
+
+
+def run_network(recipe: Recipe) -> Record:
+    """Train and test one network."""
     data = _load(recipe.data, recipe.seed, recipe.without)
     x, y = _training_set(recipe, data)
     config = Training(epochs=recipe.epochs)
@@ -78,15 +92,12 @@ def run(recipe: Recipe) -> Record:
     if recipe.data == "mnist:plain":
         test_sets = shifted_test_sets(data, recipe.seed)
     return {
-        "format": FORMAT,
-        "recipe": asdict(recipe),
         "accuracy": {name: accuracy(network, *arrays, config.samples) for name, arrays in test_sets.items()},
         "names": list(history.scheme_names),
         "trajectory": [[round(p, 5) for p in pi] for pi in history.schemes],
         "pi": [round(p, 5) for p in history.schemes[history.best_epoch]] if history.schemes else None,
         "best_epoch": history.best_epoch,
         "history": [{k: round(v, 6) for k, v in epoch.items()} for epoch in history.epochs],
-        "cpu_seconds": round(time.process_time() - start, 2),
     }
 
 
