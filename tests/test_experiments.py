@@ -10,15 +10,20 @@ import pytest
 
 from invariantnet.experiments import figures, results, tables
 from invariantnet.experiments.paper import TABLE_1
-from invariantnet.experiments.recipes import READINGS, recipes_for
+from invariantnet.experiments.recipes import READINGS, quick
+from invariantnet.experiments.reproduce import EXPERIMENTS
 from invariantnet.experiments.run import FORMAT, build, load_record, run_network
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
 ALL = ["figure1", "figure2", "table1", "ablation", "identity"]
 
 
+def recipes_of(name, seeds):
+    return [r for seed in range(seeds) for r in EXPERIMENTS[name].of_seed(seed)]
+
+
 def test_recipes_are_the_papers():
-    recipes = recipes_for(ALL, seeds=5)
+    recipes = {name: recipes_of(name, 5) for name in ALL}
     assert [len(recipes[name]) for name in ALL] == [25, 75, 25, 3 * len(READINGS), 12]
     assert {r.hidden for r in recipes["figure1"] + recipes["figure2"]} == {100}
     assert {r.model: r.hidden for r in recipes["table1"]} == {
@@ -29,12 +34,11 @@ def test_recipes_are_the_papers():
     figure2 = {r.key for r in recipes["figure2"]}
     assert sum(r.key in figure2 for r in recipes["figure1"]) == 20, "figures 1 and 2 share their runs"
     assert len(keys) == len({r for rs in recipes.values() for r in rs})
-    quick = recipes_for(["table1"], seeds=1, quick=True)["table1"]
-    assert not {r.key for r in quick} & keys, "a quick run never passes for a real one"
+    assert not {quick(r).key for r in recipes["table1"]} & keys, "a quick run never passes for a real one"
 
 
 def test_run_is_deterministic_and_complete():
-    recipe = recipes_for(["ablation"], seeds=1, quick=True)["ablation"][0]
+    recipe = quick(recipes_of("ablation", 1)[0])
     first, again = run_network(recipe), run_network(recipe)
     assert first == again
     assert set(first["accuracy"]) == {"plain", "rotated", "flipped"}
@@ -47,7 +51,7 @@ def test_run_is_deterministic_and_complete():
 def test_every_reading_builds_a_network(reading):
     from invariantnet.experiments.run import _load
 
-    recipe = recipes_for(["ablation"], seeds=1)["ablation"][list(READINGS).index(reading)]
+    recipe = recipes_of("ablation", 1)[list(READINGS).index(reading)]
     layer = build(recipe, _load("mnist:plain", 0, (6, 9)), 1234)[0]
     assert layer.prior_weight == (1234 if "per example" in reading else 1)
     assert layer.prior.alpha == (2.0, 2.0, 2.0)
@@ -90,7 +94,7 @@ def test_killed_sweep_goes_on_where_it_stopped(tmp_path):
     ],
 )
 def test_foreign_record_is_refused_and_kept(tmp_path, content, fault):
-    recipe = recipes_for(["figure1"], seeds=1, quick=True)["figure1"][0]
+    recipe = quick(recipes_of("figure1", 1)[0])
     path = tmp_path / "runs" / f"{recipe.key}.json"
     path.parent.mkdir()
     path.write_text(content)

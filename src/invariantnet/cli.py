@@ -64,8 +64,13 @@ class Reproduce:
     `invariantnet reproduce all --seeds 5 --out results`
     """
 
-    what: tyro.conf.Positional[Literal["figure1", "figure2", "figure3", "table1", "ablation", "identity", "all"]]
-    """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity, or all."""
+    what: tyro.conf.Positional[
+        Literal[
+            "figure1", "figure2", "figure3", "table1", "ablation", "identity", "all", "posterior", "calibration"
+        ]
+    ]
+    """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity; all of these;
+    or, beyond the paper, the posterior from held-out evidence and its calibration."""
     seeds: int = 5
     """Repeat every run with the seeds 0 … N-1."""
     out: Path = Path("runs/reproduce")

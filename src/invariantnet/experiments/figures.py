@@ -1,5 +1,6 @@
 """Figures 1 and 2, drawn from flat records."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -60,3 +61,49 @@ def figure2(records: Flat, folder: Path) -> list[Path]:
         axes[0].set_ylabel("test accuracy, %")
         figure.tight_layout()
         return save(figure, folder, "figure2")
+
+
+def posterior(records: Flat, folder: Path) -> list[Path]:
+    """One panel per data set: the posterior of every seed, one column each."""
+    kinds = list(dict.fromkeys((r["data"], r["n"], tuple(r["groups"]), r["truth"]) for r in records))
+    columns = 4
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(11, 2.1 * -(-len(kinds) // columns)))
+        axes = figure.subplots(-(-len(kinds) // columns), columns, sharey=True, squeeze=False)
+        for axis in axes.flat[len(kinds) :]:
+            axis.set_visible(False)
+        for axis, kind in zip(axes.flat, kinds, strict=False):
+            found = [r for r in records if (r["data"], r["n"], tuple(r["groups"]), r["truth"]) == kind]
+            bottom = np.zeros(len(found))
+            for k, name in enumerate(found[0]["names"]):
+                heights = np.array([r["probabilities"][k] for r in found])
+                axis.bar(range(len(found)), heights, bottom=bottom, color=COLORS.get(name, "#9b89b3"), label=name)
+                bottom += heights
+            axis.set_title(f"{kind[0]}, n = {kind[1]:,}: {kind[3]}", fontsize=8)
+            axis.set_xticks([])
+            axis.legend(frameon=False, fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.supxlabel("one column per seed; the title names the symmetry that is there", fontsize=8)
+        figure.tight_layout()
+        return save(figure, folder, "posterior")
+
+
+def calibration(records: Flat, folder: Path) -> list[Path]:
+    """How often the favourite is right, against the probability it was given."""
+    edges = np.array([0.25, 0.5, 0.7, 0.9, 0.99, 1.0001])
+    stated = np.array([r["probability"] for r in records])
+    right = np.array([r["favourite"] == r["truth"] for r in records], float)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4, 3.6))
+        axis = figure.subplots()
+        axis.plot([0.2, 1], [0.2, 1], "--", color=COLORS["trivial"], linewidth=1)
+        for low, high in pairwise(edges):
+            inside = (stated >= low) & (stated < high)
+            if not inside.any():
+                continue
+            mean, count = right[inside].mean(), inside.sum()
+            error = np.sqrt(max(mean * (1 - mean), 0.25 / count) / count)
+            axis.errorbar(stated[inside].mean(), mean, yerr=error, fmt="o", color=COLORS["rot90"], capsize=3)
+            axis.annotate(f"{count}", (stated[inside].mean(), mean), xytext=(-14, 5), textcoords="offset points")
+        axis.set(xlabel="stated probability of the favourite", ylabel="share that is right", ylim=(0.2, 1.05))
+        figure.tight_layout()
+        return save(figure, folder, "calibration")

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Method = Literal["paper", "baseline"]
-What = Literal["figure1", "figure2", "table1", "ablation", "identity"]
 
 BOTH = ("rot90", "flips")
 VERSIONS = {"rot": ("rot90",), "flip": ("flips",)}
@@ -35,9 +34,13 @@ class Recipe:
     @property
     def key(self) -> str:
         """File name: readable, and different for every difference."""
-        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
-        words = "-".join(c for c in (self.model, self.data.replace(":", "-"), f"seed{self.seed}") if c)
-        return "".join(c if c.isalnum() or c in "-_" else "_" for c in words) + f"-{digest}"
+        return file_name(f"{self.model}-{self.data}-seed{self.seed}", asdict(self))
+
+
+def file_name(words: str, fields: dict[str, Any]) -> str:
+    """Readable words, and a digest of everything."""
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:8]
+    return "".join(c if c.isalnum() or c in "-_" else "-" if c == ":" else "_" for c in words) + f"-{digest}"
 
 
 def _invariant_net(version: str, data: str, seed: int, **difference: Any) -> Recipe:
@@ -117,21 +120,6 @@ def identity(seed: int) -> list[Recipe]:
     return [replace(r, layer=(("identity", "full"),)) for r in figure1(seed) if r.data != "mnist:plain"]
 
 
-EXPERIMENTS = {
-    "figure1": figure1,
-    "figure2": figure2,
-    "table1": table1,
-    "ablation": ablation,
-    "identity": identity,
-}
-
-
-def recipes_for(names: list[What], seeds: int, *, quick: bool = False) -> dict[What, list[Recipe]]:
-    """The recipes of each experiment, over the seeds 0 … seeds-1."""
-    found = {name: [r for seed in range(seeds) for r in EXPERIMENTS[name](seed)] for name in names}
-    if quick:
-        return {
-            name: [replace(r, examples=QUICK["examples"], epochs=min(r.epochs, QUICK["epochs"])) for r in recipes]
-            for name, recipes in found.items()
-        }
-    return found
+def quick(recipe: Recipe) -> Recipe:
+    """The same recipe on few examples, for few epochs."""
+    return replace(recipe, examples=QUICK["examples"], epochs=min(recipe.epochs, QUICK["epochs"]))

@@ -1,22 +1,59 @@
 """`invariantnet reproduce`: run the recipes of a figure or table, store the records, draw them."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from invariantnet.experiments import figure3, figures, results, tables
-from invariantnet.experiments.recipes import What, recipes_for
-from invariantnet.experiments.run import default_jobs, run_network, sweep
+from invariantnet.experiments import calibration, figure3, figures, posterior, recipes, results, tables
+from invariantnet.experiments.results import Flat
+from invariantnet.experiments.run import Record, Runnable, default_jobs, run_network, sweep
 from invariantnet.storage import writable_folder, write_json, write_text
 
-Target = Literal["figure1", "figure2", "figure3", "table1", "ablation", "identity", "all"]
-TABLES = {
-    "table1": tables.table1,
-    "figure1": tables.figure1,
-    "figure2": tables.figure2,
-    "ablation": tables.ablation,
-    "identity": tables.figure1,
+Target = Literal[
+    "figure1", "figure2", "figure3", "table1", "ablation", "identity", "all", "posterior", "calibration"
+]
+OF_THE_PAPER = ("table1", "figure1", "figure2", "ablation", "identity")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to run, how to flatten it, how to show it."""
+
+    of_seed: Callable[[int], Sequence[Runnable]]
+    """Recipes of one seed."""
+    flatten: Callable[[Any, Any], Flat]
+    table: Callable[[Flat], str]
+    figure: Callable[[Flat, Path], list[Path]] | None = None
+    run: Callable[[Any], Record] = run_network
+    quick: Callable[[Any], Any] = recipes.quick
+    """A recipe made small."""
+
+
+EXPERIMENTS = {
+    "table1": Experiment(recipes.table1, partial(results.flatten, "table1"), tables.table1),
+    "figure1": Experiment(recipes.figure1, partial(results.flatten, "figure1"), tables.figure1, figures.figure1),
+    "figure2": Experiment(recipes.figure2, partial(results.flatten, "figure2"), tables.figure2, figures.figure2),
+    "ablation": Experiment(recipes.ablation, partial(results.flatten, "ablation"), tables.ablation),
+    "identity": Experiment(recipes.identity, partial(results.flatten, "identity"), tables.figure1),
+    "posterior": Experiment(
+        posterior.posterior,
+        posterior.flatten,
+        tables.posterior,
+        figures.posterior,
+        posterior.run_posterior,
+        lambda r: replace(r, n=min(r.n, 500), epochs=5),
+    ),
+    "calibration": Experiment(
+        calibration.calibration,
+        calibration.flatten,
+        tables.calibration,
+        figures.calibration,
+        calibration.run_calibration,
+        lambda r: replace(r, n=60),
+    ),
 }
-SWEEPS: tuple[What, ...] = ("table1", "figure1", "figure2", "ablation", "identity")
 
 
 def reproduce(
@@ -26,25 +63,19 @@ def reproduce(
     if seeds < 1:
         raise ValueError(f"{seeds} seeds: ask for at least one.")
     writable_folder(folder)
-    written: list[Path] = []
-    wanted: list[What] = [what for what in SWEEPS if target in (what, "all")]
-    recipes = recipes_for(wanted, seeds, quick=quick)
-    everything = [r for what in wanted for r in recipes[what]]
-    # The longest runs first, so that no core waits for one of them at the end.
-    by_length = sorted(
-        everything, key=lambda r: ("BCNN", "CNN").index(r.model) if r.model in ("BCNN", "CNN") else 2
-    )
+    wanted = OF_THE_PAPER if target == "all" else [target] if target in EXPERIMENTS else []
+    planned = {name: _plan(EXPERIMENTS[name], seeds, quick=quick) for name in wanted}
+    runners = {r.key: EXPERIMENTS[name].run for name in wanted for r in planned[name]}
+    everything = sorted((r for name in wanted for r in planned[name]), key=_length)
+    run = partial(_run_one, runners)
     records = dict(
-        zip(
-            (r.key for r in by_length),
-            sweep(by_length, folder, run_network, jobs=jobs or default_jobs()),
-            strict=True,
-        )
+        zip((r.key for r in everything), sweep(everything, folder, run, jobs=jobs or default_jobs()), strict=True)
     )
-    for what in wanted:
-        flat = results.flatten(what, recipes[what], [records[r.key] for r in recipes[what]])
-        written += [results.write(folder, what, flat), *draw(what, folder)]
-    if wanted:
+    written: list[Path] = []
+    for name in wanted:
+        flat = EXPERIMENTS[name].flatten(planned[name], [records[r.key] for r in planned[name]])
+        written += [results.write(folder, name, flat), *draw(name, folder)]
+    if target == "all":
         cpu_seconds = sum(record["cpu_seconds"] for record in records.values())
         write_json(
             folder / "machine.json", {**results.machine(), "seeds": seeds, "cpu_seconds": round(cpu_seconds)}
@@ -54,13 +85,25 @@ def reproduce(
     return written
 
 
-def draw(what: What, folder: Path) -> list[Path]:
+def draw(name: str, folder: Path) -> list[Path]:
     """Draw one experiment from its stored flat records."""
-    records = results.read(folder, what)
-    path = folder / f"{what}.md"
-    write_text(path, TABLES[what](records))
-    if what == "figure1":
-        return [path, *figures.figure1(records, folder)]
-    if what == "figure2":
-        return [path, *figures.figure2(records, folder)]
-    return [path]
+    experiment, records = EXPERIMENTS[name], results.read(folder, name)
+    path = folder / f"{name}.md"
+    write_text(path, experiment.table(records))
+    return [path, *(experiment.figure(records, folder) if experiment.figure else [])]
+
+
+def _plan(experiment: Experiment, seeds: int, *, quick: bool) -> list[Runnable]:
+    planned = [r for seed in range(seeds) for r in experiment.of_seed(seed)]
+    return [experiment.quick(r) for r in planned] if quick else planned
+
+
+def _run_one(runners: dict[str, Callable[[Any], Record]], recipe: Runnable) -> Record:
+    return runners[recipe.key](recipe)
+
+
+def _length(recipe: Runnable) -> int:
+    """The longest runs first, so that no core waits for one of them at the end."""
+    order = ("BCNN", "CNN")
+    model = getattr(recipe, "model", "")
+    return order.index(model) if model in order else len(order)

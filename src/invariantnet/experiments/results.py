@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from invariantnet.experiments.recipes import READINGS, Recipe, What
+from invariantnet.experiments.recipes import READINGS, Recipe
 from invariantnet.experiments.run import Record
 from invariantnet.storage import write_json
 
@@ -15,7 +15,7 @@ Flat = list[dict[str, Any]]
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn")
 
 
-def flatten(what: What, recipes: Sequence[Recipe], records: Iterable[Record]) -> Flat:
+def flatten(what: str, recipes: Sequence[Recipe], records: Iterable[Record]) -> Flat:
     """Records in the order of the recipes, with the fields that each experiment promises."""
     pairs = list(zip(recipes, records, strict=True))
     if what in ("figure1", "identity"):

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from invariantnet.experiments.calibration import summary
 from invariantnet.experiments.paper import TABLE_1
+from invariantnet.experiments.posterior import scores
 from invariantnet.experiments.results import Flat
 
 SHIFTS = ("plain", "rotated", "flipped")
@@ -69,3 +71,44 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def posterior(records: Flat) -> str:
+    """How often the truth was named, and with what probability."""
+    rows = [
+        [
+            row["data"],
+            str(row["n"]),
+            row["candidates"],
+            row["truth"],
+            row["method"],
+            row["favourite"],
+            f"{row['lowest']:.3f}",
+            f"{row['accuracy']:.1f}",
+        ]
+        for row in scores(records)
+    ]
+    header = [
+        "data",
+        "n",
+        "candidates",
+        "truth",
+        "method",
+        "truth is favourite",
+        "its lowest posterior",
+        "accuracy",
+    ]
+    return markdown(header, rows)
+
+
+def calibration(records: Flat) -> str:
+    """Stated against observed, in three lines."""
+    found = summary(records)
+    rows = [
+        ["data sets", f"{found['data sets']}"],
+        ["favourite is the truth", f"{100 * found['right']:.1f} %"],
+        ["verdicts with at least 90 %", f"{found['confident']}"],
+        ["of these right", f"{100 * found['right among confident']:.1f} %"],
+        ["symmetry claimed with 90 % where there is none", f"{100 * found['false claims']:.1f} %"],
+    ]
+    return markdown(["", ""], rows)
