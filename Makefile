@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: setup demo test lint docs clean
 
 demo: $(READY)  ## the main job on the embedded data
-	$(BIN)/invariantnet reproduce figure3 --out runs/demo
+	$(BIN)/invariantnet fit mnist:rotated --examples 3000 --out runs/demo
 
 test: $(READY)  ## every test
 	$(BIN)/pytest

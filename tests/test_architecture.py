@@ -12,11 +12,12 @@ ROOT = Path(invariantnet.__file__).parent
 
 # A module may import from those before it, and from its own package.
 ORDER = [
-    "storage", "progress", "actions", "closure", "orbits", "groups", "catalogue", "reynolds",
-    "datasets", "measures",
-    "priors", "nn", "objectives", "training", "inference", "estimator", "bench", "experiments", "cli", "__main__",
+    "storage", "progress",
+    "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
+    "priors", "nn", "objectives", "training", "inference",
+    "estimator", "fit", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
-ABOVE_THE_ESTIMATOR = {"experiments", "report", "cli", "__main__", "estimator"}
+ABOVE_THE_ESTIMATOR = {"fit", "experiments", "report", "cli", "__main__", "estimator"}
 
 
 def layer(path: Path) -> str:

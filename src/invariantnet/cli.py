@@ -21,6 +21,65 @@ PIPE_WIDTH = 140
 
 
 @dataclass(frozen=True)
+class Fit:
+    """Find the symmetry of labelled data, and train a network that is exactly invariant to it.
+
+    Examples: `invariantnet fit mnist:rotated --examples 3000 --out runs/demo` ·
+    `invariantnet fit photos/ --groups hflip --out runs/photos`
+    """
+
+    data: tyro.conf.Positional[str] = "mnist:rotated"
+    """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, or a folder of images."""
+    groups: str = "rot90,flips"
+    """Candidate symmetries, with commas; `invariantnet groups` lists them. Their joins are candidates too."""
+    method: Literal["evidence", "heldout", "paper"] = "evidence"
+    """Compare predictions, one network per hypothesis; or learn π on held-out data; or the printed layer."""
+    out: Path = Path("runs/fit")
+    """Folder for the results."""
+    examples: int | None = None
+    """Use so many random training examples; by default all."""
+    tolerance: float = 0.0
+    """Nats per example that invariance may cost, if inputs will be transformed after training."""
+    seed: int = 0
+    """Decides everything that is drawn."""
+    shape: str | None = None
+    """Shape of one input, such as 28,28, for files that hold it flat."""
+    json: bool = False
+    """Print the record as JSON instead of a table."""
+
+    def run(self) -> None:
+        """Fit, and print the verdict."""
+        from invariantnet.fit import fit
+
+        record = fit(
+            self.data,
+            self.out,
+            groups=[name.strip() for name in self.groups.split(",") if name.strip()],
+            method=self.method,
+            examples=self.examples,
+            tolerance=self.tolerance,
+            seed=self.seed,
+            shape=parse_shape(self.shape) if self.shape else None,
+        )
+        if self.json:
+            print(json.dumps(record, indent=1, ensure_ascii=False))
+            return
+        posterior = record["posterior"]
+        table = _table("hypothesis", "elements", "probability", "log evidence")
+        rows = zip(*(posterior[k] for k in ("names", "orders", "probabilities", "log_evidence")), strict=True)
+        for name, order, p, evidence in rows:
+            bound = "≤ " if name in posterior["dropped"] else ""
+            table.add_row(name, f"{order:,}", f"{p:.3f}", f"{bound}{evidence:.1f}")
+        _print(table)
+        print(record["verdict"])
+        if record["test_accuracy"] is not None:
+            print(
+                f"network invariant to {record['chosen']}: {100 * record['test_accuracy']:.1f} % on the test set"
+            )
+        print(self.out / "run.json")
+
+
+@dataclass(frozen=True)
 class Groups:
     """List the groups that data can be symmetric under.
 
@@ -117,7 +176,8 @@ class Bench:
 
 
 Command = (
-    Annotated[Groups, tyro.conf.subcommand("groups")]
+    Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Groups, tyro.conf.subcommand("groups")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
 )
@@ -135,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(INTERRUPTED)
 
 
-def _parse(arguments: Sequence[str] | None) -> Groups | Reproduce | Bench:
+def _parse(arguments: Sequence[str] | None) -> Fit | Groups | Reproduce | Bench:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

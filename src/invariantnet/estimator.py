@@ -15,10 +15,12 @@ from torch import nn
 from invariantnet.catalogue import group as named_group
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
+from invariantnet.inference.evidence import block_ends
 from invariantnet.inference.heldout import snap
 from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.nn import InvariantLinear, Symmetrized, cnn, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
+from invariantnet.progress import evidence_bar
 from invariantnet.training import Training, log_probabilities, train
 
 FINAL = Training(
@@ -49,6 +51,7 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: of the final training on everything.
         jobs: processes that train at the same time.
         random_state: decides everything that is drawn.
+        verbose: 1 shows a progress bar in a terminal.
 
     Attributes:
         posterior_: the `SymmetryPosterior`.
@@ -81,6 +84,7 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int = 50,
         jobs: int = 1,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.groups = groups
         self.input_shape = input_shape
@@ -96,6 +100,7 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.jobs = jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> "InvariantClassifier":
         """Find the symmetry, and train the network that is invariant to it."""
@@ -139,9 +144,17 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         config = Evidence(
             seeds=self.seeds, jobs=self.jobs, margin=np.inf if self.tolerance > 0 else Evidence.margin
         )
-        self.posterior_ = gather_evidence(
-            self._make_network, self.hypotheses_, x, y, config=config, alpha=self.prior, seed=seed
-        )
+        with evidence_bar(len(block_ends(len(x), config)) - 1, visible=self.verbose > 0) as on_block:
+            self.posterior_ = gather_evidence(
+                self._make_network,
+                self.hypotheses_,
+                x,
+                y,
+                config=config,
+                alpha=self.prior,
+                seed=seed,
+                on_block=on_block,
+            )
         chosen = self.posterior_.within(self.tolerance)
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = replace(FINAL, epochs=self.epochs)
