@@ -162,3 +162,29 @@ def test_tables_put_the_paper_beside_ours():
 def test_missing_results_name_the_command(tmp_path):
     with pytest.raises(ValueError, match="run `invariantnet reproduce table1"):
         results.read(tmp_path, "table1")
+
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_pages_are_what_the_committed_results_give():
+    from invariantnet.experiments.page import reproduction_page
+
+    assert (ROOT / "docs/reproduction.md").read_text() == reproduction_page(ROOT / "results")
+    for name in ("figure1", "figure2", "figure3"):
+        assert (ROOT / f"docs/pictures/{name}.png").read_bytes() == (ROOT / f"results/{name}.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("table1", {"method", "model", "seed", "plain", "rotated", "flipped", "pi"}),
+        ("figure1", {"method", "data", "seed", "names", "trajectory"}),
+        ("figure2", {"method", "model", "data", "seed", "accuracy"}),
+    ],
+)
+def test_committed_records_have_the_promised_fields(name, fields):
+    records = results.read(ROOT / "results", name)
+    assert all(set(r) == fields for r in records)
+    assert {r["seed"] for r in records} == set(range(5))
+    assert {r["method"] for r in records} <= {"paper", "baseline"}
