@@ -117,8 +117,8 @@ def summary(records: Flat, threshold: float = 0.9) -> dict[str, float]:
     without = [r for r in records if r["truth"] == "trivial"]
     claims = [r for r in without if r["probability"] >= threshold and r["favourite"] != "trivial"]
     return {
-        "data sets": len(records),
-        "confident": len(confident),
+        "data sets": float(len(records)),
+        "confident": float(len(confident)),
         "right among confident": float(np.mean([r["favourite"] == r["truth"] for r in confident]))
         if confident
         else 1.0,

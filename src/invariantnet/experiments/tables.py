@@ -105,9 +105,9 @@ def calibration(records: Flat) -> str:
     """Stated against observed, in three lines."""
     found = summary(records)
     rows = [
-        ["data sets", f"{found['data sets']}"],
+        ["data sets", f"{found['data sets']:.0f}"],
         ["favourite is the truth", f"{100 * found['right']:.1f} %"],
-        ["verdicts with at least 90 %", f"{found['confident']}"],
+        ["verdicts with at least 90 %", f"{found['confident']:.0f}"],
         ["of these right", f"{100 * found['right among confident']:.1f} %"],
         ["symmetry claimed with 90 % where there is none", f"{100 * found['false claims']:.1f} %"],
     ]
