@@ -171,8 +171,17 @@ def test_pages_are_what_the_committed_results_give():
     from invariantnet.experiments.page import reproduction_page
 
     assert (ROOT / "docs/reproduction.md").read_text() == reproduction_page(ROOT / "results")
-    for name in ("figure1", "figure2", "figure3"):
+    for name in ("figure1", "figure2", "figure3", "posterior", "calibration"):
         assert (ROOT / f"docs/pictures/{name}.png").read_bytes() == (ROOT / f"results/{name}.png").read_bytes()
+
+
+def test_readme_shows_the_committed_results():
+    readme = (ROOT / "README.md").read_text()
+    for name in ("posterior", "calibration"):
+        assert (
+            f"<!-- {name} -->\n{EXPERIMENTS[name].table(results.read(ROOT / 'results', name))}<!-- end -->"
+            in readme
+        )
 
 
 @pytest.mark.parametrize(

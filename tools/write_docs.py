@@ -1,8 +1,9 @@
-"""Write the documentation pages that come from `results/`, and copy the figures they show.
+"""Write what the documentation and the README take from `results/`, and copy the figures they show.
 
 Usage: .venv/bin/python tools/write_docs.py
 """
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,14 +11,25 @@ from invariantnet.experiments.page import reproduction_page
 from invariantnet.storage import write_text
 
 ROOT = Path(__file__).parent.parent
-FIGURES = ("figure1", "figure2", "figure3")
+FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration")
+TABLES = ("posterior", "calibration")
+
+
+def readme() -> str:
+    """The README with its tables as the results have them."""
+    text = (ROOT / "README.md").read_text()
+    for name in TABLES:
+        table = (ROOT / f"results/{name}.md").read_text()
+        text = re.sub(f"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{table}\g<2>", text, flags=re.DOTALL)
+    return text
 
 
 def main() -> None:
-    """Bring `docs/` up to date."""
+    """Bring `docs/` and the README up to date."""
     for name in FIGURES:
         shutil.copy(ROOT / "results" / f"{name}.png", ROOT / "docs/pictures" / f"{name}.png")
     write_text(ROOT / "docs/reproduction.md", reproduction_page(ROOT / "results"))
+    write_text(ROOT / "README.md", readme())
 
 
 if __name__ == "__main__":

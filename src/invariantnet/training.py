@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from invariantnet.nn.invariant import InvariantLinear
-from invariantnet.nn.symmetrized import Symmetrized
+from invariantnet.nn.scheme import Scheme
 from invariantnet.objectives import HasKL, LogPosterior, total
 
 EVALUATION_BATCH = 4096
-LEARNERS = (InvariantLinear, Symmetrized)
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def _fit(
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, config.learning_rate, total_steps=epochs * steps, cycle_momentum=False
         )
-    layer = next((m for m in network.modules() if isinstance(m, LEARNERS) and m.learns_scheme), None)
+    layer = next((m for m in network.modules() if isinstance(m, Scheme) and m.learns_scheme), None)
     history = History(scheme_names=layer.names if layer else ())
     best, best_weights = -torch.inf, copy.deepcopy(network.state_dict())
     if layer:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from invariantnet.groups import Group
+from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.reynolds import invariant_basis
 
@@ -18,7 +19,7 @@ Basis = Literal["orthonormal", "indicator"]
 Draw = Literal["batch", "neuron"]
 
 
-class InvariantLinear(nn.Module):
+class InvariantLinear(Scheme):
     r"""Linear layer with a learned distribution π over weight-sharing schemes.
 
     $$W = A^\top (V + I\,p_{q+1}), \qquad V = (p_1 V_1; \dots; p_q V_q) \in \mathbb{R}^{d \times D}$$
@@ -90,27 +91,6 @@ class InvariantLinear(nn.Module):
         bound = 1 / math.sqrt(max(1, len(self.A)))
         nn.init.uniform_(self.A, -bound, bound)
         nn.init.uniform_(self.bias, -bound, bound)
-
-    @property
-    def learns_scheme(self) -> bool:
-        """Whether π is learned rather than given."""
-        return isinstance(self.logits, nn.Parameter)
-
-    @property
-    def log_probabilities(self) -> Float[Tensor, " schemes"]:
-        """Logarithm of the estimate of π."""
-        return F.log_softmax(self.logits, dim=-1)
-
-    @property
-    def probabilities(self) -> Float[Tensor, " schemes"]:
-        """The estimate of π: one probability per group, and last the one of no symmetry."""
-        return F.softmax(self.logits, dim=-1).detach()
-
-    def log_prior(self) -> Float[Tensor, ""]:
-        r"""$\log p(\pi \mid \alpha)$, times its weight; 0 for a given scheme."""
-        if not self.learns_scheme:
-            return self.A.new_zeros(())
-        return self.prior_weight * self.prior.log_density(self.log_probabilities)
 
     def draw_scheme(self) -> Float[Tensor, " schemes"] | Float[Tensor, "neurons schemes"]:
         """π as the forward pass uses it: drawn in training, its estimate in evaluation."""

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from invariantnet.groups import Group, transform
 from invariantnet.measures import Measure
+from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.reynolds import invariant_basis, reynolds_operator
 
@@ -27,7 +28,7 @@ SAMPLED = 64
 POINTWISE = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Sigmoid, nn.ELU, nn.LeakyReLU, nn.Identity)
 
 
-class Symmetrized(nn.Module):
+class Symmetrized(Scheme):
     """A network averaged over groups; exactly invariant to a group that has all the probability.
 
     Args:
@@ -85,25 +86,6 @@ class Symmetrized(nn.Module):
             self.logits = nn.Parameter(torch.zeros(len(groups)))
         else:
             self.register_buffer("logits", torch.zeros(1), persistent=False)
-
-    @property
-    def learns_scheme(self) -> bool:
-        """Whether there is a π to learn."""
-        return len(self.groups) > 1
-
-    @property
-    def log_probabilities(self) -> Float[Tensor, " schemes"]:
-        """Logarithm of π."""
-        return F.log_softmax(self.logits, dim=-1)
-
-    @property
-    def probabilities(self) -> Float[Tensor, " schemes"]:
-        """π, one probability per group."""
-        return F.softmax(self.logits, dim=-1).detach()
-
-    def log_prior(self) -> Float[Tensor, ""]:
-        """Log density of the prior at π; 0 for a single group."""
-        return self.prior.log_density(self.log_probabilities) if self.learns_scheme else self.logits.new_zeros(())
 
     def forward(self, x: Float[Tensor, "*batch dim"], pi: Tensor | None = None) -> Float[Tensor, "*batch outputs"]:
         """The averaged network; `pi` replaces the learned probabilities."""
