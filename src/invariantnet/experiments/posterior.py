@@ -13,8 +13,8 @@ from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record
 
 FINAL_EPOCHS = 50
-TABULAR = {"breast_cancer": 6, "wine": 4}
-"""Tables of scikit-learn, and the side of the square that their columns are padded to."""
+TABULAR = {"breast_cancer": (6, 400), "wine": (4, 130)}
+"""Tables of scikit-learn: side of the square that their columns are padded to, and rows to learn from."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def posterior(seed: int) -> list[PosteriorRecipe]:
     ]
     recipes.append(PosteriorRecipe("mnist:d4", 5000, seed, "d4"))
     recipes.append(PosteriorRecipe("mnist:rotated", 5000, seed, "rot90", groups=("rot180", "rot90")))
-    recipes += [PosteriorRecipe(f"table:{name}", 10_000, seed, "trivial") for name in TABULAR]
+    recipes += [PosteriorRecipe(f"table:{name}", n, seed, "trivial") for name, (_, n) in TABULAR.items()]
     return recipes
 
 
@@ -98,7 +98,7 @@ def table_as_images(name: str, seed: int) -> Dataset:
     x, y = getattr(tables, f"load_{name}")(return_X_y=True)
     rng = np.random.default_rng(seed)
     x = (x - x.mean(0)) / x.std(0)
-    side = TABULAR[name]
+    side, _ = TABULAR[name]
     square = np.zeros((len(x), side * side), np.float32)
     square[:, : x.shape[1]] = x[:, rng.permutation(x.shape[1])]
     order = rng.permutation(len(x))
