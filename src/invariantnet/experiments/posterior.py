@@ -14,7 +14,7 @@ from invariantnet.experiments.run import Record
 
 FINAL_EPOCHS = 50
 TABULAR = {"breast_cancer": (6, 426), "wine": (4, 133)}
-"""Tables of scikit-learn: side of the square that their columns are padded to, and rows to learn from, all of them."""
+"""Tables of scikit-learn: side of the square that their columns are padded to, and all rows to learn from."""
 
 
 @dataclass(frozen=True)
