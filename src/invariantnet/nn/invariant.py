@@ -108,7 +108,7 @@ class InvariantLinear(Scheme):
         pi = self.draw_scheme()
         parts = sums.split(self.sums.sizes, dim=-1)
         if pi.ndim == 1:
-            return F.linear(self.sums.mix(parts, pi), self.A.mT, self.bias)
+            return self.sums.mix(parts, pi) @ self.A + self.bias
         rows = self.sums.rows_of_A(self.A)
         outputs = [part @ A * p for part, A, p in zip(parts, rows, pi.unbind(-1), strict=True)]
         return torch.stack(outputs).sum(0) + self.bias
