@@ -1,11 +1,15 @@
 """Every shape annotation of the package is checked while the tests run."""
 
 import os
+from pathlib import Path
 
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-install_import_hook("invariantnet", "beartype.beartype")
+# An estimator takes any parameter and checks it when it fits, as scikit-learn wants it.
+PACKAGE = Path(__file__).parent.parent / "src/invariantnet"
+CHECKED = [f"invariantnet.{path.stem}" for path in PACKAGE.iterdir() if path.stem not in ("estimator", "__init__")]
+install_import_hook(CHECKED, "beartype.beartype")
 
 # One thread per worker: two under contention cost several times the CPU time of one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -14,8 +14,8 @@ ROOT = Path(invariantnet.__file__).parent
 ORDER = [
     "storage", "progress",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
-    "priors", "nn", "objectives", "training", "inference",
-    "estimator", "fit", "bench", "experiments", "cli", "__main__",
+    "priors", "likelihoods", "nn", "objectives", "training", "inference",
+    "weighting", "persistence", "estimator", "fit", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"fit", "experiments", "report", "cli", "__main__", "estimator"}
 

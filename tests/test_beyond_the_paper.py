@@ -6,7 +6,8 @@ import pytest
 import invariantnet as inv
 from invariantnet.experiments import calibration, figures, posterior, tables
 from invariantnet.experiments.calibration import FAMILIES, CalibrationRecipe, run_calibration, summary, synthetic
-from invariantnet.experiments.posterior import PosteriorRecipe, run_posterior, scores, table_as_images
+from invariantnet.experiments.fits import FitRecipe, run_fit, table_as_images
+from invariantnet.experiments.posterior import scores
 
 
 @pytest.mark.parametrize(
@@ -79,8 +80,8 @@ def test_tables_forced_into_images(name, side, classes):
 
 
 def test_posterior_run_and_its_summary(tmp_path):
-    recipe = PosteriorRecipe("table:wine", 200, 0, "trivial", epochs=5)
-    flat = posterior.flatten([recipe], [run_posterior(recipe)])
+    recipe = FitRecipe("table:wine", 200, 0, "trivial", epochs=5)
+    flat = posterior.flatten([recipe], [run_fit(recipe)])
     assert {"method", "data", "n", "seed", "names", "probabilities", "log_evidence", "truth"} <= set(flat[0])
     (row,) = scores(flat)
     assert row["favourite"] == "1 of 1"

@@ -119,3 +119,14 @@ def test_another_number_of_features_is_refused():
     clf = InvariantClassifier(**{**QUICK, "epochs": 1}).fit(data.x_train[:60], data.y_train[:60])
     with pytest.raises(ValueError, match="fitted with 64"):
         clf.predict(np.ones((2, 63)))
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_the_unit_of_the_inputs_changes_nothing(unit):
+    data = DIGITS["rotated"]
+    x, y = data.x_train[:300], data.y_train[:300]
+    usual = InvariantClassifier(**QUICK).fit(x, y)
+    other = InvariantClassifier(**QUICK).fit(x * unit, y)
+    np.testing.assert_allclose(other.posterior_.probabilities, usual.posterior_.probabilities, atol=1e-3)
+    folded = other.network_.fold()(torch.from_numpy(data.x_test * unit)).argmax(1)
+    np.testing.assert_array_equal(other.classes_[folded], other.predict(data.x_test * unit))

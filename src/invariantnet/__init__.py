@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from invariantnet.catalogue import join as join
     from invariantnet.catalogue import register_group as register_group
     from invariantnet.estimator import InvariantClassifier as InvariantClassifier
+    from invariantnet.estimator import InvariantRegressor as InvariantRegressor
     from invariantnet.groups import Group as Group
     from invariantnet.reynolds import check_invariance as check_invariance
     from invariantnet.reynolds import complement_basis as complement_basis
@@ -35,6 +36,7 @@ _HOME = {
     "invariant_basis": "reynolds",
     "reynolds_operator": "reynolds",
     "InvariantClassifier": "estimator",
+    "InvariantRegressor": "estimator",
     "datasets": "",
     "nn": "",
 }

@@ -130,6 +130,8 @@ class Reproduce:
     ]
     """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity; all of these;
     or, beyond the paper, the posterior from held-out evidence and its calibration."""
+    method: Literal["paper", "evidence", "heldout"] = "paper"
+    """The paper's layer and baselines; or ours, drawn beside them (figure1, figure2, table1)."""
     seeds: int = 5
     """Repeat every run with the seeds 0 … N-1."""
     out: Path = Path("runs/reproduce")
@@ -143,7 +145,10 @@ class Reproduce:
         """Write the results and say where they are."""
         from invariantnet.experiments.reproduce import reproduce
 
-        for path in reproduce(self.what, self.out, seeds=self.seeds, quick=self.quick, jobs=self.jobs):
+        written = reproduce(
+            self.what, self.out, method=self.method, seeds=self.seeds, quick=self.quick, jobs=self.jobs
+        )
+        for path in written:
             print(path)
 
 

@@ -1,79 +1,62 @@
 """The scikit-learn face: fit, and ask which symmetry the data has."""
 
-from collections.abc import Callable, Sequence
+import copy
+import html
+from abc import abstractmethod
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from torch import Tensor, nn
 
+from invariantnet import persistence
 from invariantnet.catalogue import group as named_group
+from invariantnet.catalogue import groups_for
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import block_ends
+from invariantnet.inference.evidence import PER_BLOCK, BlockScore
 from invariantnet.inference.heldout import snap
+from invariantnet.likelihoods import Categorical, Gaussian, Likelihood
 from invariantnet.measures import TRIVIAL, hypotheses
-from invariantnet.nn import InvariantLinear, Symmetrized, cnn, invariant_net, mlp
+from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
-from invariantnet.progress import evidence_bar
-from invariantnet.training import Training, log_probabilities, train
+from invariantnet.progress import evidence_bar, training_bar
+from invariantnet.training import Training, predict, train
+from invariantnet.weighting import merge_equal
+
+Method = Literal["evidence", "heldout", "paper"]
+Fitted = TypeVar("Fitted", bound="InvariantEstimator")
+Backbone = Callable[[tuple[int, ...], int], nn.Module]
 
 FINAL = Training(
     batch_size=128, learning_rate=1e-2, weight_decay=0.1, validation=0.0, schedule="one-cycle", min_steps=500
 )
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
+PLENTY = 2000
+MOST_COPIES = 8
 
-class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that finds the symmetry of its data and is exactly invariant to it.
 
-    Args:
-        groups: candidate symmetries, by name or as `Group`; no symmetry is always one more.
-        input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
-        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` trains
-            one network and learns π on held-out data; `"paper"` is the printed layer, for comparison.
-        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of classes that makes a network.
-        hidden: width of the hidden layer of the built-in backbones.
-        placement: where the network is averaged over the group; see `nn.Symmetrized`.
-        pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
-            are always compared with the mean: a maximum makes networks with larger groups more flexible, and
-            so favours them where there is no symmetry at all.
-        tolerance: nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
-            the largest group that is affordable, for inputs that will be transformed after training.
-        joins: whether joins of candidates are candidates too.
-        prior: α of the Dirichlet prior over the hypotheses.
-        seeds: networks per hypothesis.
-        epochs: of the final training on everything.
-        jobs: processes that train at the same time.
-        random_state: decides everything that is drawn.
-        verbose: 1 shows a progress bar in a terminal.
+class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
+    """What classifier and regressor share."""
 
-    Attributes:
-        posterior_: the `SymmetryPosterior`.
-        group_: the group that the network is invariant to.
-        network_: the fitted torch module; `network_.fold()` gives plain layers.
-        classes_: the labels.
-
-    >>> import invariantnet as inv
-    >>> data = inv.datasets.load("digits:flipped")
-    >>> clf = InvariantClassifier(groups=["flips"], input_shape=(8, 8), seeds=1, epochs=10, random_state=0)
-    >>> clf.fit(data.x_train, data.y_train).group_.name
-    'flips'
-
-    """
+    likelihood: ClassVar[Likelihood]
+    methods: ClassVar[tuple[str, ...]] = get_args(Method)
 
     def __init__(
         self,
-        groups: Sequence[str | Group] = ("rot90", "flips"),
+        groups: str | Sequence[str | Group] = "auto",
         input_shape: tuple[int, ...] | None = None,
-        method: str = "evidence",
+        method: Method = "evidence",
         *,
-        backbone: str | Callable[[tuple[int, ...], int], nn.Module] = "mlp",
+        backbone: str | Backbone = "mlp",
         hidden: int = 100,
         placement: Placement = "features",
         pool: Pool = "max",
@@ -81,8 +64,9 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joins: bool = True,
         prior: float | Sequence[float] = 1.0,
         seeds: int = 2,
-        epochs: int = 50,
+        epochs: int | None = None,
         jobs: int = 1,
+        device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -99,99 +83,137 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.seeds = seeds
         self.epochs = epochs
         self.jobs = jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "InvariantClassifier":
-        """Find the symmetry, and train the network that is invariant to it."""
-        x = self._inputs(X, reset=True)
-        labels = np.asarray(y)
-        check_classification_targets(labels)
-        if labels.shape != (len(x),):
-            raise ValueError(f"{len(x)} inputs, but labels of shape {labels.shape}: pass one label per input.")
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"only one class, {self.classes_[0]!r}: labels must differ for anything to be learned."
-            )
-        targets = torch.from_numpy(codes.astype(np.int64))
-        if len(x) > 1 and bool((x == x[0]).all()):
+    def fit(self: Fitted, X: Any, y: Any, sample_weight: Any = None) -> Fitted:
+        """Find the symmetry, and train the network that is invariant to it.
+
+        Equal examples count as one with the sum of their weights, so that none helps to predict its own copy.
+        """
+        return self.fit_with(X, y, sample_weight)
+
+    def fit_with(
+        self: Fitted,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        store: MutableMapping[str, BlockScore] | None = None,
+    ) -> Fitted:
+        """Fit, and keep the score of every network of the comparison in `store`; what is there is not repeated."""
+        self._check_parameters()
+        values = self._inputs(X, reset=True)
+        values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
+        targets = self._encoded(targets, weights)
+        if len(values) > 1 and (values == values[0]).all():
             raise ValueError("all inputs are equal: there is nothing to learn from.")
+        device = torch.device(
+            ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
+        )
+        x, t = torch.from_numpy(values).to(device), torch.from_numpy(targets).to(device)
+        w = None if weights is None else torch.from_numpy(weights).to(device)
+        self.fingerprint_ = persistence.fingerprint(values, targets)
+        # A power of ten that brings the inputs to order one: a change of units changes nothing.
+        self.scale_ = 10.0 ** -round(float(x.double().square().mean().sqrt().log10()))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        candidates = [g if isinstance(g, Group) else named_group(g, self.input_shape_) for g in self.groups]
-        self.hypotheses_ = hypotheses(candidates, closed=self.joins)
-        if self.method == "evidence":
-            self._fit_evidence(x, targets, seed)
-        elif self.method == "heldout":
-            self._fit_heldout(x, targets, seed)
-        elif self.method == "paper":
-            self._fit_paper(x, targets, seed)
-        else:
-            raise ValueError(f"method {self.method!r} is unknown: choose 'evidence', 'heldout' or 'paper'.")
+        self.hypotheses_ = self._hypotheses()
+        fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
+        fit(x, t, w, seed, {} if store is None else store)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class."""
+    def save(self, folder: str | Path) -> None:
+        """Write `model.safetensors` and `run.json` into a folder."""
         check_is_fitted(self, "network_")
-        return log_probabilities(self.network_, self._inputs(X, reset=False)).exp().numpy()
+        persistence.save(self, Path(folder))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+    @classmethod
+    def load(cls: type[Fitted], folder: str | Path, *, backbone: Backbone | None = None) -> Fitted:
+        """Read what `save` wrote; a backbone of one's own has to be given again, as no code is stored."""
+        return persistence.load(cls, Path(folder), backbone)
 
-    def _fit_evidence(self, x: torch.Tensor, y: torch.Tensor, seed: int) -> None:
+    def export(self, path: str | Path) -> None:
+        """Write an ONNX file: inputs (n, *input_shape), outputs as `predict_proba` or `predict` gives them."""
+        check_is_fitted(self, "network_")
+        persistence.export_onnx(self, Path(path))
+
+    def make_final_network(self) -> nn.Module:
+        """The network for `group_`, untrained."""
+        if self.method == "paper":
+            return invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
+        pool: Pool = self.pool if self.placement == "features" and self.method == "evidence" else "mean"
+        return self._symmetrized(self._module(self.hidden), self.group_, pool)
+
+    @abstractmethod
+    def _targets(self, y: Any, examples: int) -> np.ndarray:
+        """Check the targets; sets `outputs_`, how many numbers the network gives."""
+
+    def _encoded(self, targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Targets as the network learns them."""
+        return targets
+
+    def _fit_evidence(
+        self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, store: MutableMapping[str, BlockScore]
+    ) -> None:
         config = Evidence(
-            seeds=self.seeds, jobs=self.jobs, margin=np.inf if self.tolerance > 0 else Evidence.margin
+            seeds=self.seeds,
+            jobs=self.jobs,
+            tolerance=max(0.0, self.tolerance),
+            training=PER_BLOCK if self.backbone == "mlp" else replace(PER_BLOCK, epochs=8),
         )
-        with evidence_bar(len(block_ends(len(x), config)) - 1, visible=self.verbose > 0) as on_block:
+        with evidence_bar(visible=self.verbose > 0) as on_network:
             self.posterior_ = gather_evidence(
-                self._make_network,
+                self._compared_network,
                 self.hypotheses_,
                 x,
                 y,
                 config=config,
+                likelihood=self.likelihood,
+                weight=weight,
                 alpha=self.prior,
                 seed=seed,
-                on_block=on_block,
+                store=store,
+                on_network=on_network,
             )
         chosen = self.posterior_.within(self.tolerance)
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
-        final = replace(FINAL, epochs=self.epochs)
-        pool: Pool = self.pool if self.placement == "features" else "mean"
+        final = replace(FINAL, epochs=self.epochs or (50 if self.backbone == "mlp" else 12))
+        with training_bar(final.steps(len(x)), self.group_.name, visible=self.verbose > 0) as on_step:
+            self.network_, self.history_ = train(
+                self.make_final_network,
+                x,
+                y,
+                final,
+                seed,
+                likelihood=self.likelihood,
+                weight=weight,
+                on_step=on_step,
+            )
 
-        def make() -> nn.Module:
-            return Symmetrized(self._make_module(), [self.group_], self.placement, pool)
-
-        self.network_, self.history_ = train(make, x, y, final, seed)
-
-    def _fit_heldout(self, x: torch.Tensor, y: torch.Tensor, seed: int) -> None:
-        config = HeldOut(training=replace(HeldOut.training, epochs=self.epochs))
+    def _fit_heldout(self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
+        config = HeldOut(training=replace(HeldOut.training, epochs=self.epochs or HeldOut.training.epochs))
         result = fit_heldout(
-            self._make_module,
+            lambda: self._module(self.hidden),
             self.hypotheses_,
             x,
             y,
             config=config,
+            likelihood=self.likelihood,
+            weight=weight,
             alpha=float(np.mean(self.prior)),
             placement=self.placement,
+            scale=self.scale_,
             seed=seed,
         )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(x)))
         self.network_, self.history_ = snap(result).eval(), result.history
         self.group_ = self.network_.groups[0]
 
-    def _fit_paper(self, x: torch.Tensor, y: torch.Tensor, seed: int) -> None:
-        groups = [g for g in self.hypotheses_ if g.name != TRIVIAL]
-
-        def make() -> nn.Module:
-            return invariant_net(groups, len(self.classes_), self.hidden)
-
-        self.network_, self.history_ = train(make, x, y, Training(), seed)
-        *p, p_none = next(
-            m for m in self.network_.modules() if isinstance(m, InvariantLinear)
-        ).probabilities.tolist()
-        by_name = {TRIVIAL: p_none, **{g.name: p_k for g, p_k in zip(groups, p, strict=True)}}
+    def _fit_paper(self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
+        self.network_, self.history_ = train(self.make_final_network, x, y, Training(), seed, weight=weight)
+        layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
+        by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
         self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(x))
         self.group_ = next(g for g in self.hypotheses_ if g.name == self.posterior_.favourite)
 
@@ -206,33 +228,202 @@ class InvariantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             examples=examples,
         )
 
-    def _make_module(self) -> nn.Module:
-        if self.backbone == "mlp":
-            return mlp(self.input_shape_, len(self.classes_), self.hidden)
-        if self.backbone == "cnn":
-            return cnn(self.input_shape_, len(self.classes_), self.hidden)
+    def _hypotheses(self) -> list[Group]:
+        if self.groups == "auto":
+            every = groups_for(self.input_shape_)
+            try:
+                return hypotheses(every, closed=self.joins)
+            except ValueError:  # too many joins
+                return hypotheses(every, closed=False)
+        names = [self.groups] if isinstance(self.groups, str | Group) else self.groups
+        found = [g if isinstance(g, Group) else named_group(g, self.input_shape_) for g in names]
+        for group in found:
+            if group.dim != self.n_features_in_:
+                raise ValueError(f"{group.name} acts on {group.dim} numbers, an input has {self.n_features_in_}.")
+        return hypotheses(found, closed=self.joins)
+
+    def _compared_network(self, group: Group, examples: int) -> nn.Module:
+        width = compared_width(self.hidden, group, self.hypotheses_, examples)
+        return self._symmetrized(self._module(width), group, "mean")
+
+    def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
+        probabilities = self.likelihood.averages_probabilities
+        return Symmetrized(module, [group], self.placement, pool, scale=self.scale_, probabilities=probabilities)
+
+    def _module(self, hidden: int) -> nn.Module:
         if callable(self.backbone):
-            return self.backbone(self.input_shape_, len(self.classes_))
-        raise ValueError(f"backbone {self.backbone!r} is unknown: choose 'mlp' or 'cnn', or pass a function.")
+            return self.backbone(self.input_shape_, self.outputs_)
+        return {"mlp": mlp, "cnn": convnet}[self.backbone](self.input_shape_, self.outputs_, hidden)
 
-    def _make_network(self, group: Group) -> nn.Module:
-        return Symmetrized(self._make_module(), [group], self.placement)
+    def _fitted(self) -> nn.Module:
+        check_is_fitted(self, "network_")
+        return self.network_
 
-    def _inputs(self, X: Any, *, reset: bool) -> torch.Tensor:
-        values = X.detach().cpu().numpy() if isinstance(X, torch.Tensor) else np.asarray(X)
-        if values.ndim < 2:
-            raise ValueError(f"X of shape {values.shape} is not a list of inputs: pass (n, …).")
-        flat = values.reshape(len(values), -1).astype(np.float32)
-        if not np.isfinite(flat).all():
+    def _tensor(self, X: Any) -> Tensor:
+        return torch.from_numpy(self._inputs(X, reset=False)).to(next(self._fitted().parameters()).device)
+
+    def _inputs(self, X: Any, *, reset: bool) -> np.ndarray:
+        if isinstance(X, Tensor):
+            X = X.detach().cpu().numpy()
+        elif not hasattr(X, "shape"):
+            X = np.asarray(X)
+        shape = tuple(X.shape[1:])
+        if len(shape) > 1:
+            X = np.asarray(X).reshape(len(X), -1)
+        if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
             raise ValueError("X holds NaN or infinite values: clean or drop those examples.")
+        values = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
         if reset:
-            shape = tuple(self.input_shape or values.shape[1:])
-            if int(np.prod(shape)) != flat.shape[1]:
-                raise ValueError(f"inputs of {flat.shape[1]} numbers do not have the shape {shape}.")
-            self.input_shape_ = shape
-            self.n_features_in_ = flat.shape[1]
-        elif flat.shape[1] != self.n_features_in_:
+            self.input_shape_ = tuple(self.input_shape or shape or values.shape[1:])
+            if int(np.prod(self.input_shape_)) != values.shape[1]:
+                raise ValueError(f"inputs of {values.shape[1]} numbers do not have the shape {self.input_shape_}.")
+        # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
+        return values + np.float32(0)
+
+    def _check_parameters(self) -> None:
+        choices: dict[str, tuple[Any, ...]] = {
+            "method": self.methods,
+            "placement": get_args(Placement),
+            "pool": get_args(Pool),
+            "backbone": (self.backbone,) if callable(self.backbone) else ("mlp", "cnn"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} {getattr(self, name)!r} is unknown: choose among {', '.join(allowed)}.")
+        for name in ("hidden", "seeds", "epochs"):
+            value = getattr(self, name)
+            if not (value is None and name == "epochs") and (not isinstance(value, int | np.integer) or value < 1):
+                raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
+        if not self.tolerance >= 0:
+            raise ValueError(f"tolerance is {self.tolerance!r}: pass a number of nats, at least 0.")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        return f"{text}\n{self.posterior_.verdict}" if hasattr(self, "posterior_") else text
+
+    def _html_repr(self) -> str:
+        text: str = super()._html_repr()
+        return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
+
+
+class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[misc]
+    """A classifier that finds the symmetry of its data and is exactly invariant to it.
+
+    Args:
+        groups: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
+            group of the catalogue that acts on the inputs.
+        input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
+        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` trains
+            one network and learns π on held-out data; `"paper"` is the printed layer, for comparison.
+        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network.
+        hidden: width of the hidden layer of the built-in backbones.
+        placement: where the network is averaged over the group; see `nn.Symmetrized`.
+        pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
+            are always compared with the mean: a maximum makes networks with larger groups more flexible, and
+            so favours them where there is no symmetry at all.
+        tolerance: nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
+            the largest group that is affordable, for inputs that will be transformed after training.
+        joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
+        prior: α of the Dirichlet prior over the hypotheses.
+        seeds: networks per hypothesis.
+        epochs: of the final training on everything; by default 50 for an MLP, and 12 for other backbones.
+        jobs: processes that train at the same time.
+        device: `"auto"` is a GPU where there is one.
+        random_state: decides everything that is drawn.
+        verbose: 1 shows a progress bar in a terminal.
+
+    Attributes:
+        posterior_: the `SymmetryPosterior`.
+        group_: the group that the network is invariant to.
+        hypotheses_: every group that was compared.
+        network_: the fitted torch module; `network_.fold()` gives plain layers.
+        history_: the final training, epoch by epoch.
+        input_shape_: shape of one input.
+        n_features_in_: numbers per input.
+        classes_: the labels.
+
+    >>> import invariantnet as inv
+    >>> data = inv.datasets.load("digits:flipped")
+    >>> clf = InvariantClassifier(groups=["flips"], input_shape=(8, 8), seeds=1, epochs=10, random_state=0)
+    >>> clf.fit(data.x_train, data.y_train).group_.name
+    'flips'
+
+    """
+
+    likelihood = Categorical()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class."""
+        return self._log_probabilities(X).exp().numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class."""
+        chosen = self._log_probabilities(X).argmax(-1).numpy()
+        return self.classes_[chosen]
+
+    def _log_probabilities(self, X: Any) -> Tensor:
+        return predict(self._fitted(), self._tensor(X), self.likelihood).cpu()
+
+    def _targets(self, y: Any, examples: int) -> np.ndarray:
+        labels = _column(y, examples)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.outputs_ = len(self.classes_)
+        if self.outputs_ < 2:
             raise ValueError(
-                f"X has {flat.shape[1]} features, the classifier was fitted with {self.n_features_in_}."
+                f"only one class, {self.classes_[0]!r}: labels must differ for anything to be learned."
             )
-        return torch.from_numpy(flat)
+        return codes.astype(np.int64)
+
+
+class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[misc]
+    """A regressor that finds the symmetry of its data; Gaussian errors, of a size that it learns too.
+
+    Parameters and attributes are those of `InvariantClassifier`; there is no method `"paper"`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 4))
+    >>> y = abs(X).max(1)
+    >>> reg = InvariantRegressor(groups=["reversal", "sign"], seeds=1, random_state=0).fit(X, y)
+    >>> reg.posterior_.favourite
+    'sign+reversal'
+
+    """
+
+    likelihood = Gaussian()
+    methods = ("evidence", "heldout")
+    outputs_ = 2
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """The mean; and its standard error, if asked for."""
+        # In double precision, so that a number does not depend on the batch that it was predicted in.
+        output = predict(copy.deepcopy(self._fitted()).double(), self._tensor(X).double(), self.likelihood).cpu()
+        mean = (output[:, 0] * self.y_scale_ + self.y_mean_).numpy()
+        return (mean, (self.likelihood.error(output) * self.y_scale_).numpy()) if return_std else mean
+
+    def _targets(self, y: Any, examples: int) -> np.ndarray:
+        return _column(y, examples).astype(np.float64)
+
+    def _encoded(self, targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        self.y_mean_ = float(np.average(targets, weights=weights))
+        self.y_scale_ = float(np.average((targets - self.y_mean_) ** 2, weights=weights)) ** 0.5 or 1.0
+        return ((targets - self.y_mean_) / self.y_scale_).astype(np.float32)
+
+
+def compared_width(hidden: int, group: Group, rivals: Sequence[Group], examples: int) -> int:
+    """Width of a hypothesis' network in the comparison.
+
+    A network averaged over a group folds into a plain one that is wider by the order of the group. With many
+    examples those units alone would make a larger group win, where there is no symmetry at all. So the more
+    examples there are, the more neurons a smaller group gets, until all have equally many units.
+    """
+    largest = min(MOST_COPIES, max(g.order for g in rivals))
+    return int(hidden * max(1.0, min(examples / PLENTY, largest / group.order)))
+
+
+def _column(y: Any, examples: int) -> np.ndarray:
+    values = column_or_1d(y.detach().cpu().numpy() if isinstance(y, Tensor) else y, warn=True)
+    if len(values) != examples:
+        raise ValueError(f"{examples} inputs, but {len(values)} targets: pass one target per input.")
+    assert_all_finite(values, input_name="y")
+    return np.asarray(values)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from invariantnet import __version__, datasets
-from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator import InvariantClassifier, Method
 from invariantnet.storage import writable_folder, write_json
 
 
@@ -16,7 +16,7 @@ def fit(
     out: Path,
     *,
     groups: list[str],
-    method: str,
+    method: Method,
     examples: int | None,
     tolerance: float,
     seed: int,

@@ -199,12 +199,20 @@ class Group:
         return Permutation((index if self.is_permutation_group else extend(index)).tolist())
 
 
+def changes_signs(elements: Shaped[Tensor, "..."]) -> bool:
+    """Whether any of the index arrays stands for a change of sign."""
+    return not elements.is_floating_point() and bool((elements >= elements.shape[-1]).any())
+
+
 def transform(
-    x: Shaped[Tensor, "*batch dim"], elements: Shaped[Tensor, "..."]
+    x: Shaped[Tensor, "*batch dim"], elements: Shaped[Tensor, "..."], signed: bool | None = None
 ) -> Shaped[Tensor, "*batch dim"] | Shaped[Tensor, "*batch n dim"]:
-    """`T_g x` for one element, or for several along a new axis before the last."""
+    """`T_g x` for one element, or for several along a new axis before the last.
+
+    Whether any of them changes signs is found out, unless `signed` says so.
+    """
     dim = x.shape[-1]
-    changes_signs = not elements.is_floating_point() and bool((elements >= dim).any())
+    signed = changes_signs(elements) if signed is None else signed
     if elements.shape[-1] != dim:
         raise ValueError(f"the group acts on {elements.shape[-1]} inputs, x has {dim} in its last axis.")
     elements = elements.to(x.device)
@@ -212,7 +220,7 @@ def transform(
         if not x.is_floating_point():
             raise ValueError(f"a matrix group acts on floating-point tensors, not {x.dtype}: use x.float().")
         return (elements.to(x.dtype) @ x[(..., *[None] * (elements.ndim - 2), slice(None), None)]).squeeze(-1)
-    if not changes_signs:
+    if not signed:
         return x[..., elements]
     if x.dtype == torch.bool or not x.dtype.is_signed:
         raise ValueError(f"{x.dtype} has no negative values for a group that changes signs: use x.float().")

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
-from torch.nn import functional as F
+
+from invariantnet.likelihoods import Categorical, Likelihood
 
 
 @runtime_checkable
@@ -32,15 +33,17 @@ class LogPosterior:
     of stochastic weights with layers that have a `kl()`. Both count once per data set of N examples.
     """
 
-    def __init__(self, network: nn.Module, examples: int) -> None:
+    def __init__(self, network: nn.Module, examples: int, likelihood: Likelihood | None = None) -> None:
         self.network = network
+        self.likelihood = likelihood or Categorical()
         self.examples = examples
         self.with_prior = [m for m in network.modules() if isinstance(m, HasLogPrior)]
         self.with_kl = [m for m in network.modules() if isinstance(m, HasKL)]
 
-    def terms(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+    def terms(self, x: Tensor, y: Tensor, weight: Tensor | None = None) -> dict[str, Tensor]:
         """The named terms, estimated on a batch; their sum is the objective."""
-        terms = {"log_likelihood": -F.cross_entropy(self.network(x), y)}
+        log_prob = self.likelihood.log_prob(self.network(x), y)
+        terms = {"log_likelihood": log_prob.mean() if weight is None else (weight * log_prob).mean()}
         if self.with_prior:
             terms["log_prior_pi"] = (
                 sum((m.log_prior() for m in self.with_prior), start=y.new_zeros(())) / self.examples

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -14,21 +14,32 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+if TYPE_CHECKING:
+    from invariantnet.inference.evidence import Step
+
 
 @contextlib.contextmanager
-def evidence_bar(blocks: int, *, visible: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A bar over the blocks of a race, with the leader after each."""
+def evidence_bar(*, visible: bool) -> Iterator[Callable[["Step"], None]]:
+    """A bar over a race: the network just finished, and who leads."""
     with progress_bar(visible=visible) as bar:
-        task = bar.add_task("first block", total=blocks)
+        task = bar.add_task("first networks", total=100)
 
-        def on_block(row: dict[str, Any]) -> None:
-            (leader, best), *others = sorted(
-                ((k, v) for k, v in row.items() if k != "examples"), key=lambda item: -item[1]
-            )
-            lead = f" leads {others[0][0]} by {best - others[0][1]:.1f} nats" if others else " is alone"
-            bar.update(task, advance=1, description=f"after {row['examples']:,} predictions {leader}{lead}")
+        def on_network(step: "Step") -> None:
+            words = f"{step.hypothesis} · network {step.replica + 1} · block {step.block + 1} of {step.blocks}"
+            ranked = sorted(step.log_evidence.items(), key=lambda item: -item[1])
+            if len(ranked) > 1:
+                words += f" · {ranked[0][0]} leads {ranked[1][0]} by {ranked[0][1] - ranked[1][1]:.1f} nats"
+            bar.update(task, completed=round(100 * step.done), description=words)
 
-        yield on_block
+        yield on_network
+
+
+@contextlib.contextmanager
+def training_bar(steps: int, name: str, *, visible: bool) -> Iterator[Callable[[object], None]]:
+    """A bar over the steps of one training."""
+    with progress_bar(visible=visible) as bar:
+        task = bar.add_task(f"training the network, invariant to {name}", total=steps)
+        yield lambda _: bar.advance(task)
 
 
 def progress_bar(*, visible: bool = True) -> Progress:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.scheme import Scheme
 from invariantnet.objectives import HasKL, LogPosterior, total
@@ -38,6 +38,14 @@ class Training:
     samples: int = 10
     """Draws that predictions of stochastic networks are averaged over."""
 
+    def all_epochs(self, examples: int) -> int:
+        """Epochs, with those that `min_steps` adds."""
+        return max(self.epochs, -(-self.min_steps // -(-examples // self.batch_size)))
+
+    def steps(self, examples: int) -> int:
+        """Steps in all, if it is not stopped early."""
+        return self.all_epochs(examples) * -(-examples // self.batch_size)
+
 
 @dataclass
 class History:
@@ -53,16 +61,19 @@ class History:
 def train(
     make_network: Callable[[], nn.Module],
     x: Float[Tensor, "n dim"],
-    y: Int[Tensor, " n"],
+    y: Shaped[Tensor, " n"],
     config: Training,
     seed: int,
     *,
+    likelihood: Likelihood | None = None,
+    weight: Float[Tensor, " n"] | None = None,
     on_step: Callable[[nn.Module], None] | None = None,
     skip: Sequence[str] = (),
 ) -> tuple[nn.Module, History]:
     """Make a network and fit it to the data; the seed decides everything that is drawn.
 
-    Parameters named in `skip` are left to `on_step`, which is called with the network after every step.
+    By default the targets are classes. Examples count by their `weight`, which is 1 on average. Parameters named
+    in `skip` are left to `on_step`, which is called with the network after every step.
     """
     with seeded(seed):
         network = make_network().to(x.device)
@@ -73,29 +84,31 @@ def train(
         prepare, trainable = split_preparation(network)
         with torch.no_grad():
             z = in_batches(prepare, x)
-        history = _fit(trainable, z[kept], y[kept], z[held_out], y[held_out], config, on_step, skip)
+        objective = LogPosterior(trainable, len(kept), likelihood)
+        weights = None if weight is None else weight[kept]
+        history = _fit(objective, z[kept], y[kept], weights, z[held_out], y[held_out], config, on_step, skip)
     return network.eval(), history
 
 
 def _fit(
-    network: nn.Module,
+    objective: LogPosterior,
     x: Tensor,
     y: Tensor,
+    weight: Tensor | None,
     x_held_out: Tensor,
     y_held_out: Tensor,
     config: Training,
     on_step: Callable[[nn.Module], None] | None,
     skip: Sequence[str],
 ) -> History:
-    objective = LogPosterior(network, len(x))
-    steps = -(-len(x) // config.batch_size)
-    epochs = max(config.epochs, -(-config.min_steps // steps))
+    network, likelihood = objective.network, objective.likelihood
+    epochs = config.all_epochs(len(x))
     parameters = [p for name, p in network.named_parameters() if name not in skip]
     optimizer = torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay, fused=True)
     schedule = None
     if config.schedule == "one-cycle":
         schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, config.learning_rate, total_steps=epochs * steps, cycle_momentum=False
+            optimizer, config.learning_rate, total_steps=config.steps(len(x)), cycle_momentum=False
         )
     layer = next((m for m in network.modules() if isinstance(m, Scheme) and m.learns_scheme), None)
     history = History(scheme_names=layer.names if layer else ())
@@ -107,7 +120,7 @@ def _fit(
         totals: dict[str, Tensor] = {}
         batches = torch.randperm(len(x)).to(x.device).split(config.batch_size)
         for batch in batches:
-            terms = objective.terms(x[batch], y[batch])
+            terms = objective.terms(x[batch], y[batch], None if weight is None else weight[batch])
             optimizer.zero_grad()
             (-total(terms.values())).backward()
             optimizer.step()
@@ -119,9 +132,9 @@ def _fit(
                 totals[name] = totals.get(name, 0) + value.detach() * (len(batch) / len(x))
         record = {name: float(value) for name, value in totals.items()}
         if len(x_held_out):
-            scores = log_probabilities(network, x_held_out, samples=config.samples)
-            record["validation_log_likelihood"] = -float(F.nll_loss(scores, y_held_out))
-            record["validation_accuracy"] = float((scores.argmax(-1) == y_held_out).float().mean())
+            outputs = predict(network, x_held_out, likelihood, samples=config.samples)
+            record["validation_log_likelihood"] = float(likelihood.log_prob(outputs, y_held_out).mean())
+            record["validation_accuracy"] = likelihood.score(outputs, y_held_out)
         history.epochs.append(record)
         if layer:
             history.schemes.append(layer.probabilities.tolist())
@@ -136,15 +149,23 @@ def _fit(
 
 
 @torch.no_grad()
+def predict(network: nn.Module, x: Float[Tensor, "n dim"], likelihood: Likelihood, samples: int = 1) -> Tensor:
+    """Normalised outputs, averaged over draws if the weights are stochastic."""
+    network.eval()
+
+    def once() -> Tensor:
+        return in_batches(lambda part: likelihood.normalised(network(part)), x)
+
+    if not any(isinstance(m, HasKL) for m in network.modules()):
+        return once()
+    return likelihood.combined(torch.stack([once() for _ in range(samples)]))
+
+
 def log_probabilities(
     network: nn.Module, x: Float[Tensor, "n dim"], samples: int = 1
 ) -> Float[Tensor, "n classes"]:
-    """Log of the predicted class probabilities, averaged over draws if the weights are stochastic."""
-    network.eval()
-    if not any(isinstance(m, HasKL) for m in network.modules()):
-        return in_batches(lambda part: F.log_softmax(network(part), dim=-1), x)
-    draws = torch.stack([in_batches(lambda part: F.log_softmax(network(part), -1), x) for _ in range(samples)])
-    return draws.logsumexp(0) - torch.tensor(float(samples)).log()
+    """Log of the predicted class probabilities."""
+    return predict(network, x, Categorical(), samples)
 
 
 def split_preparation(network: nn.Module) -> tuple[Callable[[Tensor], Tensor], nn.Module]:

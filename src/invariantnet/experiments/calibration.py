@@ -4,7 +4,7 @@ Inputs are Gaussian. Labels are drawn from a random teacher network, averaged ov
 is nearly deterministic, a hard one leaves much to chance.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -49,7 +49,7 @@ class CalibrationRecipe:
     def key(self) -> str:
         """File name: readable, and different for every difference."""
         words = f"calibration-{self.family}-{self.truth}-{self.n}-{self.difficulty}-seed{self.seed}"
-        return file_name(words, asdict(self))
+        return file_name(words, self)
 
 
 def calibration(seed: int) -> list[CalibrationRecipe]:

@@ -12,20 +12,59 @@ from invariantnet.experiments.plots import COLORS, STYLE, save
 from invariantnet.experiments.results import Flat
 
 PANELS = {"permuted": "Permuted", "rotated": "Rotated", "flipped": "Flipped", "plain": "Normal"}
-MODEL_ORDER = ("InvariantNet (rot)", "InvariantNet (flip)", "RotNet", "FlipNet", "MLP")
+ROWS = {"paper": "π of the printed layer", "heldout": "π by held-out data", "evidence": "posterior by evidence"}
+OTHER = "#9b89b3"
+MODEL_ORDER = (
+    "ours (evidence)",
+    "ours (heldout)",
+    "InvariantNet (rot)",
+    "InvariantNet (flip)",
+    "RotNet",
+    "FlipNet",
+    "MLP",
+)
 
 
 def figure1(records: Flat, folder: Path) -> list[Path]:
-    """Trajectories of π: mean over seeds, and the band between the lowest and the highest."""
+    """Trajectories of π, and below, where there are any, of our posterior: mean and range over seeds."""
+    rows = [[r for r in records if r["method"] == m] for m in ("paper", "heldout", "evidence")]
+    rows = [row for row in rows if row]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(11, 2.7))
-        axes = figure.subplots(1, 4, sharey=True)
-        for axis, (data, title) in zip(axes, PANELS.items(), strict=True):
-            _trajectories(axis, [r for r in records if r["data"] == data])
-            axis.set(title=f"{title} data set", xlabel="epoch", ylim=(-0.02, 1.02))
-        axes[0].set_ylabel("estimate of π")
+        figure = Figure(figsize=(11, 0.3 + 2.5 * len(rows)))
+        grid = figure.subplots(len(rows), 4, sharey=True, squeeze=False)
+        for row, (axes, found) in enumerate(zip(grid, rows, strict=True)):
+            method = found[0]["method"]
+            for axis, (data, title) in zip(axes, PANELS.items(), strict=True):
+                of_data = [r for r in found if r["data"] == data]
+                if method == "evidence":
+                    _posterior_path(axis, of_data)
+                else:
+                    _trajectories(axis, of_data)
+                axis.set(ylim=(-0.02, 1.02), xlabel="labels predicted" if method == "evidence" else "epoch")
+                if row == 0:
+                    axis.set_title(f"{title} data set")
+            axes[0].set_ylabel(ROWS[method])
         figure.tight_layout()
         return save(figure, folder, "figure1")
+
+
+def _posterior_path(axis: Axes, records: Flat) -> None:
+    if not records:
+        return
+    predicted = max((r["predicted"] for r in records), key=len)
+    length = len(predicted) + 1
+    # A race that was decided early stays where it was decided.
+    stacked = np.stack([_padded(np.array(r["trajectory"]), length) for r in records])
+    for k, name in enumerate(records[0]["names"]):
+        axis.plot(stacked[:, :, k].mean(0), "o-", markersize=2, color=COLORS.get(name, OTHER), label=name)
+        low, high = stacked[:, :, k].min(0), stacked[:, :, k].max(0)
+        axis.fill_between(range(length), low, high, color=COLORS.get(name, OTHER), alpha=0.2, linewidth=0)
+    axis.set_xticks(range(length), ["0", *(f"{n / 1000:g}k" for n in predicted)], fontsize=6)
+    axis.legend(frameon=False, fontsize=7, loc="center right")
+
+
+def _padded(path: np.ndarray, length: int) -> np.ndarray:
+    return np.concatenate([path, path[-1:].repeat(length - len(path), axis=0)])
 
 
 def _trajectories(axis: Axes, records: Flat) -> None:
@@ -34,13 +73,13 @@ def _trajectories(axis: Axes, records: Flat) -> None:
         runs = [np.array(r["trajectory"]) for r in records if tuple(r["names"]) == names]
         length = max(map(len, runs))
         # A run that stopped early stays where it stopped.
-        stacked = np.stack([np.concatenate([t, t[-1:].repeat(length - len(t), axis=0)]) for t in runs])
+        stacked = np.stack([_padded(t, length) for t in runs])
         for k, name in enumerate(names):
             label = name if len(versions) == 1 or name != "trivial" else f"trivial (beside {names[0]})"
             middle = stacked[:, :, k].mean(0)
-            axis.plot(middle, style, color=COLORS[name], label=label)
+            axis.plot(middle, style, color=COLORS.get(name, OTHER), label=label)
             low, high = stacked[:, :, k].min(0), stacked[:, :, k].max(0)
-            axis.fill_between(np.arange(length), low, high, color=COLORS[name], alpha=0.2, linewidth=0)
+            axis.fill_between(np.arange(length), low, high, color=COLORS.get(name, OTHER), alpha=0.2, linewidth=0)
     axis.legend(frameon=False, fontsize=7, loc="center right")
 
 
@@ -65,6 +104,7 @@ def figure2(records: Flat, folder: Path) -> list[Path]:
 
 def posterior(records: Flat, folder: Path) -> list[Path]:
     """One panel per data set: the posterior of every seed, one column each."""
+    records = [r for r in records if r["method"] == "evidence" and r["backbone"] == "mlp"]
     kinds = list(dict.fromkeys((r["data"], r["n"], tuple(r["groups"]), r["truth"]) for r in records))
     columns = 4
     with matplotlib.rc_context(STYLE):
@@ -77,7 +117,7 @@ def posterior(records: Flat, folder: Path) -> list[Path]:
             bottom = np.zeros(len(found))
             for k, name in enumerate(found[0]["names"]):
                 heights = np.array([r["probabilities"][k] for r in found])
-                axis.bar(range(len(found)), heights, bottom=bottom, color=COLORS.get(name, "#9b89b3"), label=name)
+                axis.bar(range(len(found)), heights, bottom=bottom, color=COLORS.get(name, OTHER), label=name)
                 bottom += heights
             axis.set_title(f"{kind[0]}, n = {kind[1]:,}: {kind[3]}", fontsize=8)
             axis.set_xticks([])

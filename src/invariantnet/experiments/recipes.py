@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 Method = Literal["paper", "baseline"]
@@ -34,12 +34,13 @@ class Recipe:
     @property
     def key(self) -> str:
         """File name: readable, and different for every difference."""
-        return file_name(f"{self.model}-{self.data}-seed{self.seed}", asdict(self))
+        return file_name(f"{self.model}-{self.data}-seed{self.seed}", self)
 
 
-def file_name(words: str, fields: dict[str, Any]) -> str:
-    """Readable words, and a digest of everything."""
-    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:8]
+def file_name(words: str, recipe: Any) -> str:
+    """Readable words, and a digest of every field that is not as usual: a new field keeps old names."""
+    unusual = {f.name: value for f in fields(recipe) if (value := getattr(recipe, f.name)) != f.default}
+    digest = hashlib.sha256(json.dumps(unusual, sort_keys=True).encode()).hexdigest()[:8]
     return "".join(c if c.isalnum() or c in "-_" else "-" if c == ":" else "_" for c in words) + f"-{digest}"
 
 

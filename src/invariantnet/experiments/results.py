@@ -58,9 +58,11 @@ def flatten(what: str, recipes: Sequence[Recipe], records: Iterable[Record]) -> 
 
 
 def write(folder: Path, name: str, flat: Flat) -> Path:
-    """Store flat records as `name.json`."""
+    """Store flat records as `name.json`; those of methods that are not among the new ones stay."""
     path = folder / f"{name}.json"
-    write_json(path, flat)
+    methods = {r.get("method") for r in flat}
+    others = [r for r in read(folder, name) if r.get("method") not in methods] if path.exists() else []
+    write_json(path, others + flat)
     return path
 
 

@@ -84,13 +84,13 @@ def run_and_store(recipe: Runnable, runs: Path, run: Callable[[Any], Record]) ->
 
 def run_network(recipe: Recipe) -> Record:
     """Train and test one network."""
-    data = _load(recipe.data, recipe.seed, recipe.without)
+    data = load_without(recipe.data, recipe.seed, recipe.without)
     x, y = _training_set(recipe, data)
     config = Training(epochs=recipe.epochs)
     network, history = train(lambda: build(recipe, data, len(x)), x, y, config, recipe.seed)
     test_sets = {"own": (data.x_test, data.y_test)}
     if recipe.data == "mnist:plain":
-        test_sets = shifted_test_sets(data, recipe.seed)
+        test_sets = shifted_test_sets(data, recipe.seed, ())
     return {
         "accuracy": {name: accuracy(network, *arrays, config.samples) for name, arrays in test_sets.items()},
         "names": list(history.scheme_names),
@@ -119,13 +119,15 @@ def build(recipe: Recipe, data: Dataset, examples: int) -> nn.Module:
     return invariant_net(groups, classes, recipe.hidden, **options)
 
 
-def shifted_test_sets(data: Dataset, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def shifted_test_sets(
+    data: Dataset, seed: int, without: tuple[int, ...]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Plain, rotated and flipped test images, in the reading of the paper that fits its baselines.
 
     Rotated: uniform among the four quarter turns, without 6 and 9. Flipped: uniform among no flip, a horizontal
     and a vertical one.
     """
-    rotated = _load("mnist:rotated", seed, ())
+    rotated = load_without("mnist:rotated", seed, ())
     poses = np.stack(
         [np.arange(data.dim), *(catalogue.group(n, data.shape).generators[0] for n in ("hflip", "vflip"))]
     )
@@ -152,7 +154,8 @@ def default_jobs() -> int:
 
 
 @functools.lru_cache(maxsize=3)
-def _load(name: str, seed: int, without: tuple[int, ...]) -> Dataset:
+def load_without(name: str, seed: int, without: tuple[int, ...]) -> Dataset:
+    """A data set by name, without some of its classes; the last few are remembered."""
     data = datasets.load(name, seed=seed)
     return datasets.without_classes(data, [data.class_names[label] for label in without]) if without else data
 

@@ -53,12 +53,13 @@ def figure2(records: Flat) -> str:
 def figure1(records: Flat) -> str:
     """Where π ends: mean over seeds, and the range."""
     rows = []
-    for data, names in dict.fromkeys((r["data"], tuple(r["names"])) for r in records):
-        ends = np.array([r["trajectory"][-1] for r in records if r["data"] == data and tuple(r["names"]) == names])
+    for method, data, names in dict.fromkeys((r["method"], r["data"], tuple(r["names"])) for r in records):
+        found = [r for r in records if (r["method"], r["data"], tuple(r["names"])) == (method, data, names)]
+        ends = np.array([r["trajectory"][-1] for r in found])
         for k, name in enumerate(names):
             low, high = ends[:, k].min(), ends[:, k].max()
-            rows.append([data, name, f"{ends[:, k].mean():.3f}", f"{low:.3f} – {high:.3f}"])
-    return markdown(["data", "scheme", "π at the end", "range over seeds"], rows)
+            rows.append([method, data, name, f"{ends[:, k].mean():.3f}", f"{low:.3f} – {high:.3f}"])
+    return markdown(["method", "data", "scheme", "π at the end", "range over seeds"], rows)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -81,7 +82,7 @@ def posterior(records: Flat) -> str:
             str(row["n"]),
             row["candidates"],
             row["truth"],
-            row["method"],
+            f"{row['method']}, {row['backbone'].upper()}",
             row["favourite"],
             f"{row['lowest']:.3f}",
             f"{row['accuracy']:.1f}",

@@ -7,21 +7,26 @@ constraint that helps to generalise, which the training likelihood never does.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from invariantnet.groups import Group, transform
 from invariantnet.inference.posterior import Price, SymmetryPosterior, bootstrap_probabilities, log_prior_of
+from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.measures import Measure
-from invariantnet.training import Training, log_probabilities, train
+from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.training import Training, predict, train
 
-MakeNetwork = Callable[[Group], nn.Module]
+MakeNetwork = Callable[[Group, int], nn.Module]
+"""Of a hypothesis, to be trained on so many examples."""
 
 PER_BLOCK = Training(
     epochs=25,
@@ -34,6 +39,9 @@ PER_BLOCK = Training(
 )
 """No validation split: the next block is the judge."""
 
+PRICED = 1000
+"""Examples of a block on which accuracies under each transformation are measured."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -42,78 +50,143 @@ class Evidence:
     seeds: int = 2
     """Networks per hypothesis."""
     first_block: int | None = None
-    """Examples that are only learned from; by default 1/16 of the data, within 16 and 500."""
+    """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
     growth: float = 2.0
     """Each training set is so many times the one before it."""
     doubt: float = 0.01
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
     margin: float = 10.0
-    """A hypothesis this many nats, plus four standard errors, behind the leader is dropped; infinity keeps all."""
+    """A hypothesis this many nats, plus four standard errors, behind one with no more elements is dropped. A
+    smaller group is never dropped for a larger one: with more data it could still catch up. Infinity keeps all."""
+    tolerance: float = 0.0
+    """If positive, nothing is dropped, and the race ends when every price is known to be above it or below."""
     training: Training = PER_BLOCK
     jobs: int = 1
     """Processes that train networks at the same time."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockScore:
+    """How one network predicted its block."""
+
+    log_likelihood: Float[np.ndarray, " n"]
+    """Of every label in the block."""
+    accuracy: dict[str, float]
+    """On inputs of the block moved by each hypothesis' transformations."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a race is after one more network."""
+
+    hypothesis: str
+    replica: int
+    block: int
+    blocks: int
+    done: float
+    """Share of the work, if no further hypothesis is dropped."""
+    log_evidence: dict[str, float]
+    """After the last complete block, of every hypothesis still in the race."""
 
 
 def gather_evidence(
     make_network: MakeNetwork,
     groups: Sequence[Group],
     x: Float[Tensor, "n dim"],
-    y: Int[Tensor, " n"],
+    y: Shaped[Tensor, " n"],
     *,
     config: Evidence,
+    likelihood: Likelihood | None = None,
+    weight: Float[Tensor, " n"] | None = None,
     alpha: float | Sequence[float] = 1.0,
     seed: int = 0,
-    on_block: Callable[[dict[str, object]], None] | None = None,
+    store: MutableMapping[str, BlockScore] | None = None,
+    on_network: Callable[[Step], None] | None = None,
 ) -> SymmetryPosterior:
-    """Race the hypotheses over the blocks and return the posterior."""
+    """Race the hypotheses over the blocks, until one is left or the data is used up, and return the posterior.
+
+    What is in `store` is not computed again, and every finished network's score goes into it.
+    """
+    store = {} if store is None else store
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
+    likelihood = likelihood or Categorical()
     x, y = x[order], y[order]
+    weight = None if weight is None else weight[order]
     ends = block_ends(len(x), config)
+    blocks = list(itertools.pairwise(ends))
     log_prior = log_prior_of(alpha, len(groups))
     alive = list(range(len(groups)))
     scored = np.zeros((len(groups), config.seeds, len(x) - ends[0]))
     dropped: dict[int, int] = {}
-    race: list[dict[str, object]] = []
-    networks: dict[int, nn.Module] = {}
-    for block, (start, end) in enumerate(itertools.pairwise(ends)):
+    race: list[dict[str, Any]] = []
+    accuracy: dict[int, dict[str, float]] = {}
+    spent = 0.0
+    for block, (start, end) in enumerate(blocks):
         jobs = [(k, s) for k in alive for s in range(config.seeds)]
-        finished = joblib.Parallel(n_jobs=config.jobs)(
-            joblib.delayed(_predict_block)(make_network, groups[k], x, y, start, end, config, _mix(seed, s, block))
-            for k, s in jobs
+        keys = [f"{groups[k].name}-{s}-{block}" for k, s in jobs]
+        missing = [(job, key) for job, key in zip(jobs, keys, strict=True) if key not in store]
+        finished = joblib.Parallel(n_jobs=config.jobs, return_as="generator")(
+            joblib.delayed(_predict_block)(
+                make_network,
+                groups[k],
+                groups,
+                _Examples(x[:end], y[:end], None if weight is None else weight[:end]),
+                start,
+                likelihood,
+                config,
+                _mix(seed, s, block),
+            )
+            for (k, s), _ in missing
         )
-        for (k, s), (network, values) in zip(jobs, finished, strict=True):
-            scored[k, s, start - ends[0] : end - ends[0]] = values
-            networks[k] = network if s == 0 else networks[k]
-        seen = scored[:, :, : end - ends[0]]
-        race.append({"examples": end - ends[0], **{groups[k].name: float(seen[k].mean(0).sum()) for k in alive}})
-        if on_block:
-            on_block(race[-1])
-        for k in _hopeless(seen, alive, config.margin):
+        for ((k, s), key), score in zip(missing, finished, strict=True):
+            store[key] = score
+            if on_network:
+                spent += _cost(groups[k], start)
+                ahead = sum(
+                    _cost(groups[j], start) for (j, _), later in zip(jobs, keys, strict=True) if later not in store
+                )
+                ahead += config.seeds * sum(
+                    _cost(groups[j], past) for j in alive for past, _ in blocks[block + 1 :]
+                )
+                so_far = race[-1]["log_evidence"] if race else {}
+                on_network(Step(groups[k].name, s, block, len(blocks), spent / (spent + ahead), so_far))
+        for (k, s), key in zip(jobs, keys, strict=True):
+            scored[k, s, start - ends[0] : end - ends[0]] = store[key].log_likelihood
+            accuracy[k] = store[key].accuracy if s == 0 else accuracy[k]
+        seen = _with_bounds(scored, alive, dropped)[:, :, : end - ends[0]]
+        probabilities = bootstrap_probabilities(seen, log_prior, seed)
+        race.append(
+            {
+                "examples": end - ends[0],
+                "log_evidence": {groups[k].name: float(seen[k].mean(0).sum()) for k in alive},
+                "probabilities": {g.name: float(p) for g, p in zip(groups, probabilities, strict=True)},
+            }
+        )
+        if config.tolerance and _all_priced(seen[:, :, start - ends[0] :].mean(1), config.tolerance):
+            break
+        for k in _hopeless(seen, alive, [g.order for g in groups], np.inf if config.tolerance else config.margin):
             alive.remove(k)
             dropped[k] = end - ends[0]
-    last = ends[-2] - ends[0]
-    leader = max(alive, key=lambda k: scored[k].mean(0).sum())
-    for k, until in dropped.items():
-        # From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound.
-        scored[k, :, until:] = scored[leader, :, until:]
+        if len(alive) == 1:
+            break
+    scored = _with_bounds(scored, alive, dropped)[:, :, : end - ends[0]]
     totals = scored.sum(-1)
-    prices = _prices(groups, networks, scored, last, dropped, x[ends[-2] :], y[ends[-2] :])
     return SymmetryPosterior(
         names=tuple(g.name for g in groups),
         orders=tuple(g.order for g in groups),
-        probabilities=tuple(bootstrap_probabilities(scored, log_prior, seed).tolist()),
+        probabilities=tuple(race[-1]["probabilities"].values()),
         log_evidence=tuple(totals.mean(1).tolist()),
         log_evidence_spread=tuple((totals.std(1, ddof=1) if config.seeds > 1 else totals.std(1)).tolist()),
         examples=scored.shape[-1],
         dropped=tuple(groups[k].name for k in sorted(dropped)),
-        prices=tuple(prices),
+        prices=tuple(_prices(groups, accuracy, scored, start - ends[0], dropped)),
         race=tuple(race),
     )
 
 
 def block_ends(n: int, config: Evidence) -> list[int]:
     """Sizes of the training sets, each `growth` times the one before; the last is all of the data."""
-    first = config.first_block or min(500, max(16, n // 16))
+    first = config.first_block or min(500, max(16, n // 16), n // 2)
     if not 0 < first < n:
         raise ValueError(f"a first block of {first} leaves none of {n} examples to predict: pass more data.")
     ends = [first]
@@ -125,67 +198,109 @@ def block_ends(n: int, config: Evidence) -> list[int]:
     return ends
 
 
-def pointwise(network: nn.Module, x: Tensor, y: Tensor, doubt: float) -> Float[np.ndarray, " n"]:
-    r"""$\log\big((1-\epsilon)\, p(y_i \mid x_i) + \epsilon / C\big)$ for each example."""
-    log_p = log_probabilities(network, x)
-    p = log_p.gather(1, y[:, None]).squeeze(1).double().exp()
-    return ((1 - doubt) * p + doubt / log_p.shape[1]).log().numpy()
+def pointwise(
+    output: Float[Tensor, "n outputs"], y: Shaped[Tensor, " n"], likelihood: Likelihood, doubt: float
+) -> Float[np.ndarray, " n"]:
+    r"""$\log\big((1-\epsilon)\, p(y_i \mid x_i) + \epsilon\, p_0(y_i)\big)$ for each example."""
+    output = output.double()
+    y = y.double() if y.is_floating_point() else y
+    known = likelihood.log_prob(output, y) + math.log1p(-doubt)
+    return torch.logaddexp(known, likelihood.background(output, y) + math.log(doubt)).cpu().numpy()
+
+
+class _Examples(NamedTuple):
+    x: Tensor
+    y: Tensor
+    weight: Tensor | None
+
+    def part(self, start: int, end: int) -> "_Examples":
+        weight = None if self.weight is None else self.weight[start:end]
+        return _Examples(self.x[start:end], self.y[start:end], weight)
 
 
 def _predict_block(
     make_network: MakeNetwork,
     group: Group,
-    x: Tensor,
-    y: Tensor,
+    groups: Sequence[Group],
+    data: _Examples,
     start: int,
-    end: int,
+    likelihood: Likelihood,
     config: Evidence,
     seed: int,
-) -> tuple[nn.Module, np.ndarray]:
-    network, _ = train(lambda: make_network(group), x[:start], y[:start], config.training, seed)
-    return network, pointwise(network, x[start:end], y[start:end], config.doubt)
+) -> BlockScore:
+    past, block = data.part(0, start), data.part(start, len(data.x))
+    network, _ = train(
+        lambda: make_network(group, start),
+        past.x,
+        past.y,
+        config.training,
+        seed,
+        likelihood=likelihood,
+        weight=past.weight,
+    )
+    values = pointwise(predict(network, block.x, likelihood), block.y, likelihood, config.doubt)
+    if block.weight is not None:
+        values = values * block.weight.double().cpu().numpy()
+    shown = block.part(0, PRICED)
+    accuracy = {
+        g.name: likelihood.score(predict(network, _moved_at_random(g, shown.x), likelihood), shown.y)
+        for g in groups
+    }
+    return BlockScore(values, accuracy)
 
 
-def _hopeless(seen: np.ndarray, alive: list[int], margin: float) -> list[int]:
+def _cost(group: Group, examples: int) -> float:
+    return min(group.order, SAMPLED) * float(examples)
+
+
+def _with_bounds(scored: np.ndarray, alive: list[int], dropped: dict[int, int]) -> np.ndarray:
+    """From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound."""
+    leader = max(alive, key=lambda k: scored[k].mean(0).sum())
+    bounded = scored.copy()
+    for k, until in dropped.items():
+        bounded[k, :, until:] = scored[leader, :, until:]
+    return bounded
+
+
+def _hopeless(seen: np.ndarray, alive: list[int], orders: Sequence[int], margin: float) -> list[int]:
+    """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays."""
     pooled = seen.mean(1)
-    leader = max(alive, key=lambda k: pooled[k].sum())
     found = []
     for k in alive:
-        gap = pooled[leader] - pooled[k]
-        error = np.sqrt(len(gap)) * gap.std()
-        if gap.sum() > margin + 4 * error:
+        rivals = [j for j in alive if j != k and orders[j] <= orders[k]]
+        gaps = [pooled[j] - pooled[k] for j in rivals]
+        if any(gap.sum() > margin + 4 * np.sqrt(len(gap)) * gap.std() for gap in gaps):
             found.append(k)
     return found
 
 
+def _all_priced(block: np.ndarray, tolerance: float) -> bool:
+    """Whether each hypothesis' loss per example is four standard errors from the tolerance, on either side."""
+    gaps = block[block.sum(1).argmax()] - block
+    return bool((abs(gaps.mean(1) - tolerance) > 4 * gaps.std(1) / np.sqrt(gaps.shape[1])).all())
+
+
 def _prices(
     groups: Sequence[Group],
-    networks: dict[int, nn.Module],
+    accuracy: dict[int, dict[str, float]],
     scored: np.ndarray,
     last: int,
     dropped: dict[int, int],
-    x: Tensor,
-    y: Tensor,
 ) -> list[Price]:
     """Cost and benefit of each group, on the last block that it took part in."""
-    moved = {g.name: _moved_at_random(g, x) for g in groups}
     prices = []
     pooled = scored.mean(1)
     for k, group in enumerate(groups):
         until = dropped.get(k, scored.shape[-1])
         part = slice(last if k not in dropped else 0, until)
         best = pooled[:, part].sum(1).max()
-        accuracy = {
-            name: float((log_probabilities(networks[k], inputs).argmax(-1) == y).double().mean())
-            for name, inputs in moved.items()
-        }
         loss = float(best - pooled[k, part].sum()) / (part.stop - part.start)
-        prices.append(Price(group.name, group.order, loss, accuracy))
+        prices.append(Price(group.name, group.order, loss, accuracy[k]))
     return prices
 
 
 def _moved_at_random(group: Group, x: Tensor) -> Tensor:
-    elements = Measure.of([group], sampled=64).elements
+    elements = Measure.of([group], sampled=SAMPLED).elements
     drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
     moved = torch.empty_like(x)
     for g in drawn.unique():

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.distributions import Dirichlet, kl_divergence
 from torch.nn import functional as F
 
 from invariantnet.groups import Group
 from invariantnet.inference.evidence import PER_BLOCK
+from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import Placement, Symmetrized
 from invariantnet.training import History, Training, train
 
@@ -52,11 +53,14 @@ def fit_heldout(
     make_module: Callable[[], nn.Module],
     groups: Sequence[Group],
     x: Float[Tensor, "n dim"],
-    y: Int[Tensor, " n"],
+    y: Shaped[Tensor, " n"],
     *,
     config: HeldOut,
+    likelihood: Likelihood | None = None,
+    weight: Float[Tensor, " n"] | None = None,
     alpha: float = 1.0,
     placement: Placement = "features",
+    scale: float = 1.0,
     seed: int = 0,
 ) -> HeldOutResult:
     """Fit weights and π in alternation."""
@@ -65,12 +69,31 @@ def fit_heldout(
     held, kept = order[:size], order[size:]
     if not len(kept):
         raise ValueError(f"{len(x)} examples leave none to train on: pass more data.")
-    chooser = _SchemeLearner(x[held], y[held], len(groups), alpha, config)
+    likelihood = likelihood or Categorical()
+    held_weight, kept_weight = (None if weight is None else weight[part] for part in (held, kept))
+    chooser = _SchemeLearner(x[held], y[held], held_weight, likelihood, len(groups), alpha, config)
 
     def make() -> nn.Module:
-        return Symmetrized(make_module(), groups, placement, prior=alpha)
+        return Symmetrized(
+            make_module(),
+            groups,
+            placement,
+            scale=scale,
+            prior=alpha,
+            probabilities=likelihood.averages_probabilities,
+        )
 
-    network, history = train(make, x[kept], y[kept], config.training, seed, on_step=chooser, skip=("logits",))
+    network, history = train(
+        make,
+        x[kept],
+        y[kept],
+        config.training,
+        seed,
+        likelihood=likelihood,
+        weight=kept_weight,
+        on_step=chooser,
+        skip=("logits",),
+    )
     assert isinstance(network, Symmetrized)
     concentration = chooser.concentration() if config.posterior == "dirichlet" else None
     return HeldOutResult(network, network.probabilities, concentration, history)
@@ -79,8 +102,17 @@ def fit_heldout(
 class _SchemeLearner:
     """Takes one step in π, on held-out examples, after every step of the weights."""
 
-    def __init__(self, x: Tensor, y: Tensor, schemes: int, alpha: float, config: HeldOut) -> None:
-        self.x, self.y, self.config = x, y, config
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor | None,
+        likelihood: Likelihood,
+        schemes: int,
+        alpha: float,
+        config: HeldOut,
+    ) -> None:
+        self.x, self.y, self.weight, self.likelihood, self.config = x, y, weight, likelihood, config
         self.prior = Dirichlet(torch.full((schemes,), alpha))
         # q starts as the uniform distribution; a point starts at its middle.
         start = torch.zeros(schemes) if config.posterior == "point" else torch.ones(schemes).expm1().log()
@@ -102,7 +134,8 @@ class _SchemeLearner:
             q = Dirichlet(F.softplus(self.parameter) + 1e-3)
             pi = q.rsample()
             rest = -kl_divergence(q, self.prior)
-        log_likelihood = -F.cross_entropy(network(self.x[batch], pi), self.y[batch])
+        log_prob = self.likelihood.log_prob(network(self.x[batch], pi), self.y[batch])
+        log_likelihood = log_prob.mean() if self.weight is None else (self.weight[batch] * log_prob).mean()
         (gradient,) = torch.autograd.grad(-(log_likelihood + rest / n), [self.parameter])
         self.parameter.grad = gradient
         self.optimizer.step()
@@ -115,4 +148,10 @@ def snap(result: HeldOutResult) -> Symmetrized:
     """The network with all probability on the favourite: exactly invariant to it."""
     network = result.network
     favourite = network.groups[int(result.probabilities.argmax())]
-    return Symmetrized(network.module, [favourite], network.placement)
+    return Symmetrized(
+        network.module,
+        [favourite],
+        network.placement,
+        scale=network.scale,
+        probabilities=network.averages_probabilities,
+    )

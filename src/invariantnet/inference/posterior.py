@@ -42,7 +42,7 @@ class SymmetryPosterior:
     """Hypotheses given up early as hopeless; their log evidence is an upper bound."""
     prices: tuple[Price, ...] = ()
     race: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    """After every block: how many labels were predicted, and the log evidence of each hypothesis so far."""
+    """After every block: labels predicted, and evidence and probability of each hypothesis so far."""
 
     @property
     def favourite(self) -> str:

@@ -2,7 +2,16 @@
 
 from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear
 from invariantnet.nn.invariant import InvariantLinear
-from invariantnet.nn.networks import cnn, invariant_net, mlp
+from invariantnet.nn.networks import cnn, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Symmetrized
 
-__all__ = ["BayesianConv2d", "BayesianLinear", "InvariantLinear", "Symmetrized", "cnn", "invariant_net", "mlp"]
+__all__ = [
+    "BayesianConv2d",
+    "BayesianLinear",
+    "InvariantLinear",
+    "Symmetrized",
+    "cnn",
+    "convnet",
+    "invariant_net",
+    "mlp",
+]

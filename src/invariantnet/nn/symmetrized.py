@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.groups import Group, transform
+from invariantnet.groups import Group, changes_signs, transform
 from invariantnet.measures import Measure
 from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
@@ -37,7 +37,10 @@ class Symmetrized(Scheme):
         groups: one group, to which the network is then invariant; or several, with learned probabilities π.
         placement: where to average.
         pool: `mean`, or `max` over the elements of a single group, with `features`.
+        scale: inputs are multiplied by it first; for inputs that are far from order one.
         prior: Dirichlet on π, or its α; by default uniform.
+        probabilities: whether outputs are logits, so that `outputs` averages their probabilities; else it
+            averages the outputs themselves.
         sampled: so many random elements stand for a group that has more; the network is then only nearly
             invariant, and `exact` is False. `weights` is exact for groups of any size.
 
@@ -57,7 +60,9 @@ class Symmetrized(Scheme):
         placement: Placement = "features",
         pool: Pool = "mean",
         *,
+        scale: float = 1.0,
         prior: Dirichlet | float | Sequence[float] | None = 1.0,
+        probabilities: bool = True,
         sampled: int = SAMPLED,
         seed: int = 0,
     ) -> None:
@@ -66,7 +71,8 @@ class Symmetrized(Scheme):
             raise ValueError("no groups to average over: pass at least one.")
         if pool == "max" and (len(groups) > 1 or placement != "features"):
             raise ValueError("the maximum is for a single group and placement 'features': use pool='mean'.")
-        self.module, self.placement, self.pool = module, placement, pool
+        self.module, self.placement, self.pool, self.scale = module, placement, pool, scale
+        self.averages_probabilities = probabilities
         self.groups = tuple(groups)
         self.names = tuple(g.name for g in groups)
         self.exact = placement == "weights" or all(g.can_list_elements and g.order <= sampled for g in groups)
@@ -81,6 +87,10 @@ class Symmetrized(Scheme):
             measure = Measure.of(groups, sampled=sampled, seed=seed)
             self.register_buffer("elements", measure.elements, persistent=False)
             self.register_buffer("haar", measure.haar, persistent=False)
+            # Facts about the elements that no graph of a forward pass needs to find out again.
+            self.signed = changes_signs(measure.elements)
+            is_index = not measure.elements.is_floating_point()
+            self.register_buffer("inverse", _inverse(measure.elements) if is_index else None, persistent=False)
         if len(groups) > 1:
             self.prior = as_prior(prior, len(groups))
             self.logits = nn.Parameter(torch.zeros(len(groups)))
@@ -90,15 +100,19 @@ class Symmetrized(Scheme):
     def forward(self, x: Float[Tensor, "*batch dim"], pi: Tensor | None = None) -> Float[Tensor, "*batch outputs"]:
         """The averaged network; `pi` replaces the learned probabilities."""
         pi = F.softmax(self.logits, dim=-1) if pi is None else pi
+        x = x if self.scale == 1 else x * self.scale
         if self.placement == "weights":
             return self.module(self._mean_input(x, pi))
-        weights, elements = self._weighted_elements(pi)
+        weights, kept = self._weighted_elements(pi)
         if self.placement == "outputs":
-            copies = self.module(transform(x, elements).flatten(0, -2)).log_softmax(-1)
-            log_copies = copies.unflatten(0, (*x.shape[:-1], len(elements)))
-            return torch.logsumexp(log_copies + weights.log()[:, None], dim=-2)
+            elements = self.get_buffer("elements")[kept]
+            outputs = self.module(transform(x, elements, self.signed).flatten(0, -2))
+            copies = outputs.unflatten(0, (*x.shape[:-1], len(elements)))
+            if not self.averages_probabilities:
+                return torch.einsum("g,...gf->...f", weights, copies)
+            return torch.logsumexp(copies.log_softmax(-1) + weights.log()[:, None], dim=-2)
         body, head = self._split()
-        features = self._features(body, x, elements)
+        features = self._features(body, x, kept)
         pooled = features.amax(-2) if self.pool == "max" else torch.einsum("g,...gf->...f", weights, features)
         return head(pooled)
 
@@ -110,7 +124,7 @@ class Symmetrized(Scheme):
             folded = copy.deepcopy(self.module)
             weight = _first_linear(folded).weight
             identity = torch.eye(weight.shape[1], device=weight.device, dtype=weight.dtype)
-            weight.copy_(weight @ self._mean_input(identity, pi).mT)
+            weight.copy_(self.scale * weight @ self._mean_input(identity, pi).mT)
             return folded
         layers = list(self.module) if isinstance(self.module, nn.Sequential) else []
         if self.placement == "features" and len(layers) == 3:
@@ -120,42 +134,51 @@ class Symmetrized(Scheme):
         raise ValueError("only 'weights', and 'features' with one hidden layer, fold into plain layers.")
 
     def _fold_features(
-        self, first: nn.Linear, activation: nn.Module, head: nn.Linear, weights: Tensor, elements: Tensor
+        self, first: nn.Linear, activation: nn.Module, head: nn.Linear, weights: Tensor, kept: Any
     ) -> nn.Sequential:
         # Neuron by neuron, the copies of one side by side, so that a maximum is a plain pooling layer.
-        moved = _moved_weights(first.weight, elements).flatten(0, 1)
+        copies = self._moved_weights(first.weight, kept)
+        count, moved = copies.shape[1], copies.flatten(0, 1)
         wide = nn.Linear(first.in_features, len(moved)).to(moved)
-        wide.weight.copy_(moved)
-        wide.bias.copy_(first.bias.repeat_interleave(len(elements)))
+        wide.weight.copy_(self.scale * moved)
+        wide.bias.copy_(first.bias.repeat_interleave(count))
         activation = copy.deepcopy(activation)
         if self.pool == "max":
-            return nn.Sequential(wide, activation, nn.MaxPool1d(len(elements)), copy.deepcopy(head))
+            return nn.Sequential(wide, activation, nn.MaxPool1d(count), copy.deepcopy(head))
         out = nn.Linear(len(moved), head.out_features).to(moved)
         out.weight.copy_((head.weight[:, :, None] * weights).flatten(1))
         out.bias.copy_(head.bias)
         return nn.Sequential(wide, activation, out)
 
-    def _weighted_elements(self, pi: Tensor) -> tuple[Tensor, Tensor]:
-        """Elements that have weight, and their weights: a one-hot π pays only for its own group."""
-        haar, elements = self.get_buffer("haar"), self.get_buffer("elements")
+    def _weighted_elements(self, pi: Tensor) -> tuple[Tensor, Any]:
+        """Weights of the elements that have any, and which they are: a one-hot π pays only for its own group."""
+        haar = self.get_buffer("haar")
         if not self.learns_scheme:
-            return haar[:, 0].to(pi), elements
+            return haar[:, 0].to(pi), slice(None)
         weights = haar.to(pi) @ pi
         kept = weights.detach() > 0
-        return (weights, elements) if bool(kept.all()) else (weights[kept], elements[kept])
+        return (weights, slice(None)) if bool(kept.all()) else (weights[kept], kept)
 
-    def _features(self, body: nn.Sequential, x: Tensor, elements: Tensor) -> Float[Tensor, "*batch n features"]:
+    def _features(self, body: nn.Sequential, x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
         first = body[0]
         if isinstance(first, nn.Linear):
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
-            moved = _moved_weights(first.weight, elements)
-            hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat_interleave(len(elements)))
+            moved = self._moved_weights(first.weight, kept)
+            hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat_interleave(moved.shape[1]))
             rest = nn.Sequential(*list(body)[1:])
             if all(isinstance(m, POINTWISE) for m in rest):
                 return rest(hidden).unflatten(-1, moved.shape[:2]).transpose(-1, -2)
             return rest(hidden.unflatten(-1, moved.shape[:2]).transpose(-1, -2))
-        features = body(transform(x, elements).flatten(0, -2))
-        return features.flatten(1).unflatten(0, (*x.shape[:-1], len(elements)))
+        copies = transform(x, self.get_buffer("elements")[kept], self.signed)
+        return body(copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
+
+    def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "neurons n dim"]:
+        r"""$T_g^\top w$ for every neuron and element."""
+        elements = self.get_buffer("elements")[kept]
+        if elements.is_floating_point():
+            return (weight @ elements.to(weight.dtype)).transpose(0, 1)
+        inverse = self.get_buffer("inverse")[kept]
+        return _Moved.apply(weight, elements, inverse, self.signed)  # type: ignore[no-untyped-call]
 
     def _split(self) -> tuple[nn.Sequential, nn.Module]:
         if not isinstance(self.module, nn.Sequential) or len(self.module) < 2:
@@ -185,34 +208,26 @@ def _first_linear(module: nn.Module) -> nn.Linear:
     return first
 
 
-def _moved_weights(weight: Float[Tensor, "neurons dim"], elements: Tensor) -> Float[Tensor, "neurons n dim"]:
-    r"""$T_g^\top w$ for every neuron and element."""
-    if elements.is_floating_point():
-        return (weight @ elements.to(weight.dtype)).transpose(0, 1)
-    return _Moved.apply(weight, elements)  # type: ignore[no-untyped-call]
-
-
 class _Moved(torch.autograd.Function):
     """One gather by the inverse elements; the gradient gathers by the elements, so that nothing is scattered."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, elements: Tensor) -> Tensor:
+    def forward(ctx: Any, weight: Tensor, elements: Tensor, inverse: Tensor, signed: bool) -> Tensor:
         ctx.save_for_backward(elements)
-        return _gather(weight, _inverse(elements).flatten()).unflatten(1, elements.shape)
+        ctx.signed = signed
+        return _gather(weight, inverse.flatten(), signed).unflatten(1, elements.shape)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         (elements,) = ctx.saved_tensors
         total = torch.zeros_like(grad[:, 0])
         for g, element in enumerate(elements):
-            total += _gather(grad[:, g], element)
-        return total, None
+            total += _gather(grad[:, g], element, ctx.signed)
+        return total, None, None, None
 
 
-def _gather(x: Float[Tensor, "rows dim"], index: Tensor) -> Float[Tensor, "rows n"]:
-    if bool((index >= x.shape[1]).any()):
-        x = torch.cat([x, -x], dim=1)
-    return x.index_select(1, index)
+def _gather(x: Float[Tensor, "rows dim"], index: Tensor, signed: bool) -> Float[Tensor, "rows n"]:
+    return (torch.cat([x, -x], dim=1) if signed else x).index_select(1, index)
 
 
 def _inverse(elements: Tensor) -> Tensor:

@@ -1,0 +1,111 @@
+"""What the outputs of a network say about a target: which class, or which number and how surely."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+SMALLEST_ERROR = 1e-3
+BACKGROUND_ERROR = 3.0
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """The log density of targets, given a network's outputs."""
+
+    @property
+    def averages_probabilities(self) -> bool:
+        """Whether outputs are logits, so that their average over transformed inputs is one of probabilities."""
+
+    def log_prob(self, output: Tensor, y: Tensor) -> Tensor:
+        """Of every target."""
+
+    def background(self, output: Tensor, y: Tensor) -> Tensor:
+        """Log density of every target for one who knows nothing."""
+
+    def score(self, output: Tensor, y: Tensor) -> float:
+        """How good the predictions are; 1 is perfect."""
+
+    def normalised(self, output: Tensor) -> Tensor:
+        """Outputs in the form in which draws of stochastic networks can be combined."""
+
+    def combined(self, draws: Tensor) -> Tensor:
+        """One prediction from several normalised ones along the first axis."""
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """The outputs are logits of classes.
+
+    >>> output = torch.tensor([[0.0, 0.0], [100.0, 0.0]])
+    >>> Categorical().log_prob(output, torch.tensor([0, 0])).exp()
+    tensor([0.5000, 1.0000])
+    """
+
+    averages_probabilities: bool = True
+
+    def log_prob(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Log probability of every label."""
+        return -F.cross_entropy(output, y, reduction="none")
+
+    def background(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Every class is as probable as every other."""
+        return torch.full_like(output[:, 0], -math.log(output.shape[1]))
+
+    def score(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> float:
+        """Accuracy."""
+        return float((output.argmax(-1) == y).double().mean())
+
+    def normalised(self, output: Tensor) -> Tensor:
+        """Log probabilities."""
+        return F.log_softmax(output, dim=-1)
+
+    def combined(self, draws: Tensor) -> Tensor:
+        """The mean probability."""
+        return draws.logsumexp(0) - math.log(len(draws))
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    r"""The outputs are a mean, and its standard error through a softplus; targets are of order one.
+
+    >>> output = torch.tensor([[2.0, 0.0]])
+    >>> Gaussian().score(output, torch.tensor([2.0]))
+    1.0
+    """
+
+    averages_probabilities: bool = False
+
+    def log_prob(self, output: Float[Tensor, "n 2"], y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Log density of every target."""
+        return _normal(y - output[:, 0], self.error(output))
+
+    def background(self, output: Float[Tensor, "n 2"], y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Anything within a few standard deviations of all targets."""
+        return _normal(y, torch.full_like(y, BACKGROUND_ERROR))
+
+    def score(self, output: Float[Tensor, "n 2"], y: Float[Tensor, " n"]) -> float:
+        """The share of the variance that is explained."""
+        variance = float(y.double().var(correction=0))
+        error = float((output[:, 0] - y).double().square().mean())
+        return 1 - error / variance if variance > 0 else float(error == 0)
+
+    def normalised(self, output: Tensor) -> Tensor:
+        """As they are."""
+        return output
+
+    def combined(self, draws: Tensor) -> Tensor:
+        """The mean output."""
+        return draws.mean(0)
+
+    def error(self, output: Float[Tensor, "n 2"]) -> Float[Tensor, " n"]:
+        """Standard error of the mean."""
+        return F.softplus(output[:, 1]) + SMALLEST_ERROR
+
+
+def _normal(difference: Tensor, error: Tensor) -> Tensor:
+    return -0.5 * (difference / error).square() - error.log() - 0.5 * math.log(2 * math.pi)
