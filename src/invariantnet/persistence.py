@@ -5,6 +5,7 @@ import json
 import math
 import platform
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
@@ -126,7 +127,9 @@ def export_onnx(estimator: Any, path: Path) -> None:
     writable_folder(path.parent)
     network = _Deployed(estimator).eval()
     example = torch.rand(3, *estimator.input_shape_) / estimator.scale_
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
+        # torch warns of its own inner workings.
+        warnings.simplefilter("ignore")
         file = Path(scratch) / "model.onnx"
         torch.onnx.export(
             network,
@@ -224,7 +227,8 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
         estimator.classes_ = np.array(stored["learned"]["classes_"])
     estimator.hypotheses_, estimator.group_ = groups, by_name[stored["chosen"]]
     estimator.posterior_ = posterior_from(stored)
-    estimator.history_ = History(**stored["history"])
+    history = stored["history"]
+    estimator.history_ = History(**{**history, "scheme_names": tuple(history["scheme_names"])})
     network = estimator.make_final_network()
     weights = {n.removeprefix("network."): t for n, t in tensors.items() if n.startswith("network.")}
     network.load_state_dict(weights)
