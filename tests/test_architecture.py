@@ -15,7 +15,7 @@ ORDER = [
     "storage", "progress",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
     "priors", "likelihoods", "nn", "objectives", "training", "inference",
-    "weighting", "persistence", "estimator", "fit", "bench", "experiments", "cli", "__main__",
+    "weighting", "persistence", "estimator", "report", "fit", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"fit", "experiments", "report", "cli", "__main__", "estimator"}
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -25,42 +25,70 @@ class Fit:
     """Find the symmetry of labelled data, and train a network that is exactly invariant to it.
 
     Examples: `invariantnet fit mnist:rotated --examples 3000 --out runs/demo` ·
-    `invariantnet fit photos/ --groups hflip --out runs/photos`
+    `invariantnet fit photos/ --groups hflip --size 32,32 --out runs/photos` ·
+    `invariantnet fit table.csv --label species --groups auto`
     """
 
     data: tyro.conf.Positional[str] = "mnist:rotated"
     """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, or a folder of images."""
     groups: str = "rot90,flips"
-    """Candidate symmetries, with commas; `invariantnet groups` lists them. Their joins are candidates too."""
+    """Candidate symmetries, with commas; `invariantnet groups` lists them. Their joins are candidates too.
+    `auto` takes every group that acts on the inputs."""
     method: Literal["evidence", "heldout", "paper"] = "evidence"
     """Compare predictions, one network per hypothesis; or learn π on held-out data; or the printed layer."""
+    backbone: Literal["mlp", "cnn"] = "mlp"
+    """What is made invariant: one hidden layer, or convolutions."""
+    hidden: int = 100
+    """Width of the hidden layer."""
+    networks: int = 2
+    """Networks per hypothesis, each with a seed of its own."""
+    epochs: int | None = None
+    """Passes of the final training; by default 50, or 12 with convolutions."""
     out: Path = Path("runs/fit")
-    """Folder for the results."""
+    """Folder for the model, the record and the report."""
     examples: int | None = None
     """Use so many random training examples; by default all."""
+    test_share: float = 0.2
+    """Share of the examples that is kept for testing, where the data has no test set."""
     tolerance: float = 0.0
     """Nats per example that invariance may cost, if inputs will be transformed after training."""
     seed: int = 0
     """Decides everything that is drawn."""
+    jobs: int = 1
+    """Processes that train at the same time."""
+    resume: bool = False
+    """Go on with an interrupted run of the same settings; what is finished is not repeated."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
+    size: str | None = None
+    """Height and width, such as 32,32, to which the images of a folder are resized."""
+    color: Literal["auto", "grey", "rgb"] = "auto"
+    """How the images of a folder are read."""
+    label: str | None = None
+    """Name of the label column of a .csv; by default label, class, target or y."""
     json: bool = False
     """Print the record as JSON instead of a table."""
 
     def run(self) -> None:
         """Fit, and print the verdict."""
-        from invariantnet.fit import fit
+        from invariantnet.fit import Settings, fit
 
-        record = fit(
-            self.data,
-            self.out,
-            groups=[name.strip() for name in self.groups.split(",") if name.strip()],
+        names = tuple(name.strip() for name in self.groups.split(",") if name.strip())
+        settings = Settings(
+            data=self.data,
+            groups="auto" if names == ("auto",) else names,
             method=self.method,
-            examples=self.examples,
+            backbone=self.backbone,
+            hidden=self.hidden,
+            seeds=self.networks,
+            epochs=self.epochs,
             tolerance=self.tolerance,
+            examples=self.examples,
+            test_share=self.test_share,
             seed=self.seed,
-            shape=parse_shape(self.shape) if self.shape else None,
+            jobs=self.jobs,
         )
+        record = fit(settings, self.out, resume=self.resume, **_reading(self))
         if self.json:
             print(json.dumps(record, indent=1, ensure_ascii=False))
             return
@@ -69,14 +97,79 @@ class Fit:
         rows = zip(*(posterior[k] for k in ("names", "orders", "probabilities", "log_evidence")), strict=True)
         for name, order, p, evidence in rows:
             bound = "≤ " if name in posterior["dropped"] else ""
-            table.add_row(name, f"{order:,}", f"{p:.3f}", f"{bound}{evidence:.1f}")
+            table.add_row(name, f"{order:,}", f"{p:.3f}", "–" if evidence is None else f"{bound}{evidence:.1f}")
         _print(table)
         print(record["verdict"])
-        if record["test_accuracy"] is not None:
-            print(
-                f"network invariant to {record['chosen']}: {100 * record['test_accuracy']:.1f} % on the test set"
-            )
-        print(self.out / "run.json")
+        accuracy = record["data"]["test_accuracy"]
+        if accuracy is not None:
+            print(f"network invariant to {record['chosen']}: {100 * accuracy:.1f} % on the test set")
+        print(self.out / "report.html")
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Label new inputs with a fitted network: CSV with the label and every class's probability.
+
+    Examples: `invariantnet predict runs/demo mnist:rotated --out predictions.csv` ·
+    `invariantnet predict runs/photos new_photos/`
+    """
+
+    model: tyro.conf.Positional[Path]
+    """Folder that `invariantnet fit` wrote."""
+    data: tyro.conf.Positional[str]
+    """An .npz with x, a .csv, or a folder of images; of mnist or digits the test set."""
+    out: Path | None = None
+    """CSV file; by default it is printed."""
+    size: str | None = None
+    """Height and width to which images are resized; by default those of the model."""
+    color: Literal["auto", "grey", "rgb"] = "auto"
+    """How images are read; by default as the model needs them."""
+    label: str | None = None
+    """Column of a .csv to leave out; by default label, class, target or y, if there is one."""
+
+    def run(self) -> None:
+        """Predict, and print or write."""
+        from invariantnet.fit import predict
+
+        text = predict(self.model, self.data, self.out, **_reading(self))
+        print(self.out if text is None else text, end="\n" if text is None else "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write the report of a run again: one HTML file that needs no network.
+
+    Example: `invariantnet report runs/demo`
+    """
+
+    model: tyro.conf.Positional[Path]
+    """Folder that `invariantnet fit` wrote."""
+
+    def run(self) -> None:
+        """Write it and say where it is."""
+        from invariantnet.report import write_report
+
+        print(write_report(self.model))
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the network as ONNX: inputs in their shape, any batch size; outputs are probabilities.
+
+    Example: `invariantnet export runs/demo model.onnx`
+    """
+
+    model: tyro.conf.Positional[Path]
+    """Folder that `invariantnet fit` wrote."""
+    out: tyro.conf.Positional[Path]
+    """File to write."""
+
+    def run(self) -> None:
+        """Export, and say where it is."""
+        from invariantnet.estimator import InvariantClassifier
+
+        InvariantClassifier.load(self.model).export(self.out)
+        print(self.out)
 
 
 @dataclass(frozen=True)
@@ -182,6 +275,9 @@ class Bench:
 
 Command = (
     Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Groups, tyro.conf.subcommand("groups")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
@@ -193,14 +289,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         _parse(arguments).run()
     except ValueError as error:
-        print(f"invariantnet: {error}", file=sys.stderr)
+        fault = next(iter(str(error).splitlines()), "bad input")
+        print(f"invariantnet: {fault}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         print("invariantnet: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 
-def _parse(arguments: Sequence[str] | None) -> Fit | Groups | Reproduce | Bench:
+def _parse(arguments: Sequence[str] | None) -> Any:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -217,6 +314,17 @@ def _parse(arguments: Sequence[str] | None) -> Fit | Groups | Reproduce | Bench:
         words = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
         said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), words))
         raise ValueError(f"{' '.join(said).rstrip('.')}: see invariantnet --help.") from None
+
+
+def _reading(options: Any) -> dict[str, Any]:
+    """How files are read, where it was said."""
+    found: dict[str, Any] = {name: getattr(options, name, None) for name in ("shape", "size", "color", "label")}
+    for name in ("shape", "size"):
+        if found[name]:
+            found[name] = parse_shape(found[name])
+    if found["size"] and len(found["size"]) != 2:
+        raise ValueError(f"size {options.size!r} is not height and width: write it like 32,32.")
+    return {name: value for name, value in found.items() if value}
 
 
 def _table(*columns: str) -> "Table":

@@ -1,48 +1,139 @@
-"""`invariantnet fit`: from a data set to a verdict, a network's accuracy and a record of both."""
+"""`invariantnet fit` and `predict`: from a data set to a folder with a verdict, a network and a page; and back."""
 
-from dataclasses import asdict
+import csv
+import hashlib
+import io
+import json
+import shutil
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.torch
 
-from invariantnet import __version__, datasets
+from invariantnet import datasets, persistence
+from invariantnet.datasets import Dataset
 from invariantnet.estimator import InvariantClassifier, Method
-from invariantnet.storage import writable_folder, write_json
+from invariantnet.inference.store import FolderStore
+from invariantnet.report import evaluate, fit_plain, write_report
+from invariantnet.storage import locked, writable_folder, write_bytes
+
+PLAIN = "plain.safetensors"
+CHUNK = 65_536
 
 
-def fit(
-    source: str,
-    out: Path,
-    *,
-    groups: list[str],
-    method: Method,
-    examples: int | None,
-    tolerance: float,
-    seed: int,
-    **reading: Any,
-) -> dict[str, Any]:
-    """Fit a classifier, write `run.json` to `out`, and return what is in it."""
-    if examples is not None and examples < 2:
-        raise ValueError(f"{examples} examples are too few to learn from: ask for more.")
-    data = datasets.load(source, seed=seed, **reading)
+@dataclass(frozen=True)
+class Settings:
+    """What a run is about; equal settings give equal runs."""
+
+    data: str
+    groups: tuple[str, ...] | str
+    method: Method = "evidence"
+    backbone: str = "mlp"
+    hidden: int = 100
+    seeds: int = 2
+    epochs: int | None = None
+    tolerance: float = 0.0
+    examples: int | None = None
+    test_share: float = 0.2
+    seed: int = 0
+    jobs: int = 1
+
+    @property
+    def digest(self) -> str:
+        """Names the folder of unfinished work; processes do not change results."""
+        fields = {k: v for k, v in asdict(self).items() if k != "jobs"}
+        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) -> dict[str, Any]:
+    """Fit a classifier, write everything about it to `out`, and return the record."""
+    if settings.examples is not None and settings.examples < 2:
+        raise ValueError(f"{settings.examples} examples are too few to learn from: ask for more.")
+    if not 0 <= settings.test_share < 1:
+        raise ValueError(f"a test share of {settings.test_share} is no share: pass a number from 0 to below 1.")
+    data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
     writable_folder(out)
-    keep = np.random.default_rng(seed).permutation(len(data.x_train))[:examples]
-    clf = InvariantClassifier(groups, data.shape, method, tolerance=tolerance, random_state=seed, verbose=1)
-    clf.fit(data.x_train[keep], data.y_train[keep])
-    record = {
-        "version": __version__,
-        "data": data.provenance,
-        "shape": data.shape,
-        "examples": len(keep),
-        "method": method,
-        "groups": groups,
-        "tolerance": tolerance,
-        "seed": seed,
-        "verdict": clf.posterior_.verdict,
-        "chosen": clf.group_.name,
-        "test_accuracy": float(clf.score(data.x_test, data.y_test)) if len(data.x_test) else None,
-        "posterior": asdict(clf.posterior_),
-    }
-    write_json(out / "run.json", record)
-    return record
+    with locked(out):
+        work = out / "unfinished"
+        if work.exists() and not resume:
+            shutil.rmtree(work)
+        return _fit(settings, data, out, FolderStore(work / settings.digest))
+
+
+def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> dict[str, Any]:
+    keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
+    x, y = data.x_train[keep], data.y_train[keep]
+    clf = InvariantClassifier(
+        settings.groups,
+        data.shape,
+        settings.method,
+        backbone=settings.backbone,
+        hidden=settings.hidden,
+        seeds=settings.seeds,
+        epochs=settings.epochs,
+        tolerance=settings.tolerance,
+        jobs=settings.jobs,
+        random_state=settings.seed,
+        verbose=1,
+    )
+    names = np.array(data.class_names)
+    clf.fit_with(x, names[y], store=store)
+    plain = fit_plain(clf, x, names[y], settings.seed)
+    evaluation = evaluate(clf, plain, data.x_test, names[data.y_test])
+    write_bytes(out / PLAIN, safetensors.torch.save(plain.state_dict()))
+    persistence.save(
+        clf,
+        out,
+        data={
+            "source": data.provenance,
+            "examples": len(x),
+            "test_accuracy": evaluation["accuracy"]["chosen"][clf.hypotheses_[0].name]
+            if len(data.x_test)
+            else None,
+        },
+        settings=asdict(settings),
+        evaluation=evaluation,
+    )
+    write_report(out)
+    shutil.rmtree(store.folder.parent, ignore_errors=True)
+    return persistence.read_record(out)
+
+
+def predict(run: Path, source: str, out: Path | None, *, seed: int = 0, **reading: Any) -> str | None:
+    """Labels and probabilities of new inputs as CSV, to a file or as text."""
+    clf = InvariantClassifier.load(run)
+    names, x = datasets.load_inputs(source, seed=seed, shape=clf.input_shape_, **reading)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["input", "label", *(f"p({c})" for c in clf.classes_)])
+    for start in range(0, len(x), CHUNK):
+        p = clf.predict_proba(x[start : start + CHUNK])
+        labels = clf.classes_[p.argmax(1)]
+        writer.writerows(
+            [names[start + i], labels[i], *(f"{v:.6f}" for v in row)] for i, row in enumerate(p.tolist())
+        )
+    if out is None:
+        return text.getvalue()
+    writable_folder(out.parent)
+    write_bytes(out, text.getvalue().encode())
+    return None
+
+
+def _with_test_set(data: Dataset, settings: Settings) -> Dataset:
+    """A share of the examples to test on, where the data has no test set of its own."""
+    share = round(settings.test_share * len(data.x_train))
+    if len(data.x_test) or not share:
+        return data
+    order = np.random.default_rng(settings.seed).permutation(len(data.x_train))
+    test, train = order[:share], order[share:]
+    return Dataset(
+        data.x_train[train],
+        data.y_train[train],
+        data.x_train[test],
+        data.y_train[test],
+        data.shape,
+        data.class_names,
+        f"{data.provenance}, {share} of its {len(order)} examples kept for testing",
+    )

@@ -1,9 +1,11 @@
 """The one place that writes files: under a temporary name first, then renamed, so none is ever torn."""
 
 import contextlib
+import fcntl
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,20 @@ def writable_folder(path: Path) -> Path:
     except OSError as error:
         raise ValueError(f"cannot write to {path} ({error.strerror}): choose another output folder.") from None
     return path
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Inside, the folder is ours; a second process is told so. The system forgets the lock of one that died."""
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(
+                f"another process is writing to {folder}: wait for it, or choose another --out."
+            ) from None
+        yield
+    (folder / ".lock").unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -1,12 +1,15 @@
 """Labelled data: MNIST and digits, embedded, under the paper's variants; and readers for a user's own."""
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from invariantnet.datasets import embedded, files
 from invariantnet.datasets.record import Dataset
 from invariantnet.datasets.variants import VARIANTS, transformed, vary, without_classes
 
-__all__ = ["VARIANTS", "Dataset", "load", "transformed", "without_classes"]
+__all__ = ["VARIANTS", "Dataset", "load", "load_inputs", "transformed", "without_classes"]
 
 
 def load(
@@ -38,17 +41,38 @@ def load(
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
         return vary(embedded.READERS[name](), variant or "plain", seed)
-    path = Path(source)
+    path = _existing(source)
     if path.is_dir():
         return files.read_folder(path, size=size, color=color)
+    if path.suffix == ".npz":
+        return files.read_npz(path, shape=shape)
+    return files.read_csv(path, label=label, shape=shape)
+
+
+def load_inputs(
+    source: str | Path, *, shape: tuple[int, ...], seed: int = 0, **reading: Any
+) -> tuple[list[str], np.ndarray]:
+    """Inputs to predict, with a name for each: from the sources of `load`, labels not needed.
+
+    Of embedded data the test set; images are resized to the shape; options as in `load`.
+    """
+    name, _, variant = str(source).partition(":")
+    if name in embedded.READERS:
+        data = vary(embedded.READERS[name](), variant or "plain", seed)
+        if data.shape != shape:
+            raise ValueError(f"{source} has inputs of shape {data.shape}, the model needs {shape}.")
+        return [str(i) for i in range(len(data.x_test))], data.x_test
+    return files.read_inputs(_existing(source), shape=shape, **reading)
+
+
+def _existing(source: str | Path) -> Path:
+    path = Path(source)
     if not path.exists():
         variants = ", ".join(f":{variant}" for variant in VARIANTS)
         raise ValueError(
             f"no data named {str(source)!r} and no such file: choose mnist or digits (with {variants}), "
             "or the path of an .npz, a .csv or a folder of images."
         )
-    if path.suffix == ".npz":
-        return files.read_npz(path, shape=shape)
-    if path.suffix == ".csv":
-        return files.read_csv(path, label=label, shape=shape)
-    raise ValueError(f"{path} is neither .npz nor .csv nor a folder of images: convert it to one of these.")
+    if not path.is_dir() and path.suffix not in (".npz", ".csv"):
+        raise ValueError(f"{path} is neither .npz nor .csv nor a folder of images: convert it to one of these.")
+    return path

@@ -21,13 +21,7 @@ GREY_MODES = {"1", "L", "LA", "I", "I;16", "F"}
 
 def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
     """Arrays `x` (n, …) and `y` (n,), and optionally `x_test` and `y_test`; bytes are scaled to [0, 1]."""
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file), np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(
-            f"{path}: not a readable .npz of plain arrays ({error}): save it with np.savez."
-        ) from None
+    arrays = _npz(path)
     if not {"x", "y"} <= arrays.keys():
         raise ValueError(f"{path}: holds {sorted(arrays)}, needs 'x' and 'y': np.savez(path, x=…, y=…).")
     return _dataset(
@@ -42,26 +36,12 @@ def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
 
 def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | None = None) -> Dataset:
     """One example per line below a header; every column but the label is a number."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: cannot be read as CSV ({error}): save it as UTF-8 with a header.") from None
-    names = [name.strip() for name in header]
-    wanted = (label,) if label else LABEL_COLUMNS
-    column = next((names.index(name) for name in wanted if name in names), None)
+    names, rows = _csv(path)
+    column = _label_column(names, label)
     if column is None:
+        wanted = (label,) if label else LABEL_COLUMNS
         raise ValueError(f"{path}: no label column {' or '.join(map(repr, wanted))} among {names[:8]}: name it.")
-    values = np.empty((len(rows), len(names) - 1), np.float64)
-    for i, row in enumerate(rows):
-        if len(row) != len(names):
-            raise ValueError(
-                f"{path}: line {i + 2} has {len(row)} fields, the header {len(names)}: mend the line."
-            )
-        try:
-            values[i] = [float(cell) for j, cell in enumerate(row) if j != column]
-        except ValueError as error:
-            raise ValueError(f"{path}: line {i + 2}: {error}: encode it as a number or leave it out.") from None
+    values = _numbers(path, names, rows, column)
     labels = np.array([row[column].strip() for row in rows])
     return _dataset(path, values, labels, None, None, shape or (values.shape[1],))
 
@@ -94,6 +74,84 @@ def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color
         images.append(image)
     labels = np.array([name for _, name in found])
     return _dataset(path, np.stack(images), labels, None, None, images[0].shape)
+
+
+def read_inputs(
+    path: Path,
+    *,
+    shape: tuple[int, ...],
+    size: tuple[int, int] | None = None,
+    color: Color = "auto",
+    label: str | None = None,
+) -> tuple[list[str], np.ndarray]:
+    """Inputs without labels, and a name for each: the number of its line, or the path of its image."""
+    if path.is_dir():
+        if len(shape) < 2:
+            raise ValueError(f"{path}: a folder of images, but the model needs inputs of shape {shape}.")
+        found = [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+        ]
+        if not found:
+            raise ValueError(f"{path}: no images in it: name a folder of images.")
+        if color == "auto":
+            color = "grey" if len(shape) == 2 else "rgb"
+        images = []
+        for file in found:
+            image = _read_image(file, size or (shape[-2], shape[-1]), color)
+            images.append(_inputs(file, "x", image[None], shape)[0])
+        return [str(file.relative_to(path)) for file in found], np.stack(images)
+    if path.suffix == ".npz":
+        arrays = _npz(path)
+        if "x" not in arrays:
+            raise ValueError(f"{path}: holds {sorted(arrays)}, needs 'x': np.savez(path, x=…).")
+        x = arrays["x"]
+    else:
+        names, rows = _csv(path)
+        column = _label_column(names, label)
+        x = _numbers(path, names, rows, column)
+    values = _inputs(path, "x", x, shape)
+    return [str(i) for i in range(len(values))], values
+
+
+def _npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file), np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise ValueError(
+            f"{path}: not a readable .npz of plain arrays ({error}): save it with np.savez."
+        ) from None
+
+
+def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: cannot be read as CSV ({error}): save it as UTF-8 with a header.") from None
+    return [name.strip() for name in header], rows
+
+
+def _label_column(names: list[str], label: str | None) -> int | None:
+    wanted = (label,) if label else LABEL_COLUMNS
+    return next((names.index(name) for name in wanted if name in names), None)
+
+
+def _numbers(path: Path, names: list[str], rows: list[list[str]], without: int | None) -> np.ndarray:
+    """Every column but one."""
+    values = np.empty((len(rows), len(names) - (without is not None)), np.float64)
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise ValueError(
+                f"{path}: line {i + 2} has {len(row)} fields, the header {len(names)}: mend the line."
+            )
+        try:
+            values[i] = [float(cell) for j, cell in enumerate(row) if j != without]
+        except ValueError as error:
+            raise ValueError(f"{path}: line {i + 2}: {error}: encode it as a number or leave it out.") from None
+    return values
 
 
 def _image_mode(file: Path) -> str:

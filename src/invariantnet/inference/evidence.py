@@ -243,7 +243,7 @@ def _predict_block(
         values = values * block.weight.double().cpu().numpy()
     shown = block.part(0, PRICED)
     accuracy = {
-        g.name: likelihood.score(predict(network, _moved_at_random(g, shown.x), likelihood), shown.y)
+        g.name: likelihood.score(predict(network, moved_at_random(g, shown.x), likelihood), shown.y)
         for g in groups
     }
     return BlockScore(values, accuracy)
@@ -299,7 +299,8 @@ def _prices(
     return prices
 
 
-def _moved_at_random(group: Group, x: Tensor) -> Tensor:
+def moved_at_random(group: Group, x: Tensor) -> Tensor:
+    """Each input under an element of the group, drawn for it."""
     elements = Measure.of([group], sampled=SAMPLED).elements
     drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
     moved = torch.empty_like(x)

@@ -1,0 +1,149 @@
+"""Charts as small SVG texts: they take their colours from the page, so that they follow light, dark and print."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+COLOURS = 8
+"""Colours of lines, by their order; the style sheet has the classes c0 … c7."""
+WIDTH = 460
+LABEL, RIGHT = 105, 125
+ROW = 30
+LEFT = 60
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One horizontal bar."""
+
+    label: str
+    value: float
+    text: str
+    spread: float = 0.0
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line through points."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+
+def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> Markup:
+    """Horizontal bars from 0, with whiskers where there is a spread."""
+    scale = _Axis(low, high, LABEL, WIDTH - RIGHT)
+    body = []
+    for i, row in enumerate(rows):
+        y = 8 + i * ROW
+        start, end = sorted((scale(0), scale(row.value)))
+        body.append(
+            Markup(
+                '<text x="{}" y="{}" class="label">{}</text><rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" '
+                'class="bar{}"/><text x="{}" y="{}" class="value">{}</text>'
+            ).format(
+                LABEL - 8,
+                y + 14,
+                row.label,
+                start,
+                y + 2,
+                max(end - start, 1.0),
+                ROW - 14,
+                " strong" if row.strong else "",
+                WIDTH - RIGHT + 8,
+                y + 14,
+                row.text,
+            )
+        )
+        if row.spread > 0:
+            left, right = scale(row.value - row.spread), scale(row.value + row.spread)
+            body.append(
+                Markup('<path d="M{:.1f} {}H{:.1f}M{:.1f} {}v10M{:.1f} {}v10" class="whisker"/>').format(
+                    left, y + 10, right, left, y + 5, right, y + 5
+                )
+            )
+    return _svg(body, 16 + ROW * len(rows), alt)
+
+
+def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
+    """Lines over the positions 0, 1, …, each named at its end."""
+    height = 240
+    values = [y for row in rows for _, y in row.points] or [0.0]
+    x_axis = _Axis(0, max(1, len(ticks) - 1), LEFT, WIDTH - LABEL)
+    y_axis = _Axis(min(values), max(max(values), min(values) + 1e-9), height - 34, 14)
+    body = [
+        Markup('<text x="{:.1f}" y="{}" class="tick">{}</text>').format(x_axis(i), height - 12, tick)
+        for i, tick in enumerate(ticks)
+    ]
+    body += [
+        Markup('<path d="M{} {:.1f}H{}" class="grid"/><text x="{}" y="{:.1f}" class="label">{}</text>').format(
+            LEFT, y_axis(value), WIDTH - LABEL, LEFT - 6, y_axis(value) + 4, f"{value:,.0f}"
+        )
+        for value in (min(values), max(values))
+    ]
+    ends: list[float] = []
+    for k, row in enumerate(rows):
+        path = "L".join(f"{x_axis(x):.1f} {y_axis(y):.1f}" for x, y in row.points)
+        x, y = row.points[-1]
+        at = y_axis(y)
+        while any(abs(at - other) < 13 for other in ends):
+            at += 13
+        ends.append(at)
+        body.append(
+            Markup(
+                '<path d="M{}" class="line c{}"/><circle cx="{:.1f}" cy="{:.1f}" r="3" class="dot c{}"/>'
+            ).format(path, k % COLOURS, x_axis(x), y_axis(y), k % COLOURS)
+            + Markup('<text x="{:.1f}" y="{:.1f}" class="name">{}</text>').format(x_axis(x) + 8, at + 4, row.label)
+        )
+    return _svg(body, height, alt)
+
+
+def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:
+    """Stated against observed; the diagonal is perfect."""
+    height, left, right = 260, LABEL, LABEL + 220
+    low = min([0.5, *(min(stated, observed) for stated, observed, _ in points)])
+    x, y = _Axis(low, 1, left, right), _Axis(low, 1, height - 34, 14)
+    body = [
+        Markup('<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" class="grid"/>').format(x(low), y(low), x(1), y(1)),
+        Markup('<text x="{}" y="{}" class="tick">stated probability</text>').format(
+            (left + right) / 2, height - 6
+        ),
+        Markup('<text x="{}" y="{}" class="label">observed</text>').format(left - 10, height / 2),
+    ]
+    for value in (low, 1.0):
+        body.append(
+            Markup('<text x="{:.1f}" y="{}" class="tick">{}</text>').format(x(value), height - 20, f"{value:.2f}")
+        )
+        body.append(
+            Markup('<text x="{}" y="{:.1f}" class="label">{}</text>').format(
+                left - 10, y(value) + 4, f"{value:.2f}"
+            )
+        )
+    body += [
+        Markup('<circle cx="{:.1f}" cy="{:.1f}" r="5" class="dot c0"><title>{}</title></circle>').format(
+            x(stated), y(observed), f"stated {stated:.3f}, observed {observed:.3f}, {count} examples"
+        )
+        for stated, observed, count in points
+    ]
+    return _svg(body, height, alt)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
+
+
+def _svg(body: Sequence[Markup], height: int, alt: str) -> Markup:
+    head = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}" class="chart">').format(
+        WIDTH, height, escape(alt)
+    )
+    return head + Markup("").join(body) + Markup("</svg>")

@@ -1,0 +1,102 @@
+"""What the report shows of a network beyond its posterior: how it does on data it has not seen."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from invariantnet.estimator import FINAL, InvariantClassifier
+from invariantnet.groups import Group, transform
+from invariantnet.inference.evidence import moved_at_random
+from invariantnet.measures import Measure
+from invariantnet.nn import Symmetrized, mlp
+from invariantnet.training import log_probabilities, train
+
+EPOCHS = 50
+SHOWN = 8
+COPIES = 8
+BINS = 10
+
+
+def evaluate(clf: InvariantClassifier, plain: nn.Module, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Accuracies under every candidate's transformations, calibration, and examples; on test data."""
+    known = np.isin(y, clf.classes_)
+    x, y = x[known], np.searchsorted(clf.classes_, y[known])
+    inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
+    log_p = log_probabilities(clf.network_, inputs)
+    networks = {"chosen": clf.network_, "plain": plain}
+    accuracy = {
+        which: {g.name: _accuracy(network, moved_at_random(g, inputs), labels) for g in clf.hypotheses_}
+        for which, network in networks.items()
+    }
+    return {
+        "test_examples": len(x),
+        "accuracy": accuracy,
+        "calibration": calibration(log_p.exp().numpy(), y),
+        "examples": [_example(clf, plain, x[i], int(y[i])) for i in _one_of_each(y)],
+    }
+
+
+def fit_plain(clf: InvariantClassifier, x: np.ndarray, y: np.ndarray, seed: int) -> nn.Module:
+    """A plain network of the same width, for comparison."""
+    codes = np.searchsorted(clf.classes_, y)
+    trivial = next(g for g in clf.hypotheses_ if g.order == 1)
+
+    def make() -> nn.Module:
+        return Symmetrized(mlp(clf.input_shape_, clf.outputs_, clf.hidden), [trivial], scale=clf.scale_)
+
+    network, _ = train(make, torch.from_numpy(x), torch.from_numpy(codes), replace(FINAL, epochs=EPOCHS), seed)
+    assert isinstance(network, Symmetrized)
+    return network.fold().eval()
+
+
+def calibration(probabilities: np.ndarray, y: np.ndarray) -> list[dict[str, float]]:
+    """Stated and observed, in bins that hold equally many examples."""
+    stated = probabilities.max(1)
+    right = probabilities.argmax(1) == y
+    parts = np.array_split(np.argsort(stated, kind="stable"), min(BINS, len(y)))
+    return [
+        {"stated": float(stated[part].mean()), "observed": float(right[part].mean()), "count": len(part)}
+        for part in parts
+        if len(part)
+    ]
+
+
+def _accuracy(network: nn.Module, x: torch.Tensor, y: torch.Tensor) -> float:
+    return float((log_probabilities(network, x).argmax(-1) == y).double().mean())
+
+
+def _one_of_each(y: np.ndarray) -> list[int]:
+    """The first example of each class, up to so many."""
+    _, first = np.unique(y, return_index=True)
+    return sorted(first.tolist())[:SHOWN]
+
+
+def _example(clf: InvariantClassifier, plain: nn.Module, x: np.ndarray, label: int) -> dict[str, Any]:
+    """An input, its copies under the group of the report, and what both networks say of each."""
+    copies = _copies(orbit_group(clf), torch.from_numpy(x)[None])
+    said = {
+        which: log_probabilities(network, copies).exp()
+        for which, network in (("chosen", clf.network_), ("plain", plain))
+    }
+    return {
+        "label": label,
+        "copies": [[round(v, 4) for v in copy] for copy in copies.tolist()],
+        **{
+            which: [{"class": int(p.argmax()), "probability": round(float(p.max()), 4)} for p in probabilities]
+            for which, probabilities in said.items()
+        },
+    }
+
+
+def orbit_group(clf: InvariantClassifier) -> Group:
+    """The group whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
+    return clf.group_ if clf.group_.order > 1 else clf.hypotheses_[-1]
+
+
+def _copies(group: Group, x: torch.Tensor) -> torch.Tensor:
+    elements = Measure.of([group], sampled=COPIES).elements[:COPIES]
+    copies: torch.Tensor = transform(x, elements)[0]
+    return copies

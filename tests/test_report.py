@@ -1,0 +1,202 @@
+"""The page in a real browser: it draws, moves, predicts, and asks nobody for anything."""
+
+import base64
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from invariantnet import InvariantClassifier
+from invariantnet.fit import PLAIN, Settings, fit
+from invariantnet.nn import mlp
+from invariantnet.persistence import read_record
+from invariantnet.report import write_report
+from invariantnet.report.evaluation import calibration
+from invariantnet.report.page import _picture
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MALICE = "<script>alert(1)</script>"
+QUICK = {"hidden": 16, "seeds": 1, "epochs": 10}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    fit(Settings("digits:rotated", ("rot90", "flips"), examples=600, **QUICK), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        if "CI" in os.environ:
+            pytest.fail("no Chromium: `make browser` installs it")
+        pytest.skip("no Chromium: `make browser` installs it")
+    with sync_playwright() as playwright:
+        # Inside a container Chromium's own sandbox is not to be had.
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; afterwards it must have been silent, and alone."""
+    said, asked, contexts = [], [], []
+
+    def open_page(path, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not said
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_page_says_what_the_record_says(run, visit):
+    record = read_record(run)
+    page = visit(run / "report.html")
+    text = page.inner_text("body")
+    assert "The data is symmetric under rot90." in text
+    assert record["verdict"] in text
+    for price in record["posterior"]["prices"]:
+        assert f"{100 * price['accuracy']['rot90']:.1f} %" in text
+    assert f"{100 * record['evaluation']['accuracy']['plain']['d4']:.1f} %" in text
+    assert record["versions"]["torch"] in text
+    for chart in page.query_selector_all("svg"):
+        assert chart.get_attribute("aria-label")
+    for picture in page.query_selector_all("img"):
+        assert picture.get_attribute("alt")
+
+
+def test_both_networks_in_the_page_are_those_of_torch(run, visit):
+    page = visit(run / "report.html")
+    clf = InvariantClassifier.load(run)
+    plain = mlp((8, 8), clf.outputs_, 16)
+    import safetensors.torch
+
+    plain.load_state_dict(safetensors.torch.load_file(run / PLAIN))
+    x = np.random.default_rng(0).random((5, 64)).astype(np.float32)
+    for row, ours in zip(x, clf.predict_proba(x), strict=True):
+        np.testing.assert_allclose(
+            page.evaluate("x => invariantnet.predict('chosen', x)", row.tolist()), ours, atol=1e-4
+        )
+        with torch.no_grad():
+            theirs = plain(torch.from_numpy(row)).softmax(-1)
+        np.testing.assert_allclose(
+            page.evaluate("x => invariantnet.predict('plain', x)", row.tolist()), theirs, atol=1e-4
+        )
+
+
+def change(page, which):
+    return float(page.inner_text(f"#change-{which}").split()[-1])
+
+
+def test_moving_an_input_moves_only_the_plain_network(run, visit):
+    page = visit(run / "report.html")
+    first = page.evaluate("invariantnet.input()")
+    said = page.inner_text("#best-chosen")
+    plain = []
+    for _ in range(4):
+        page.get_by_role("button", name="rotate").click()
+        assert change(page, "chosen") < 1e-4
+        assert page.inner_text("#best-chosen") == said
+        plain.append(change(page, "plain"))
+    assert max(plain) > 0.01
+    assert page.evaluate("invariantnet.input()") == first
+    page.get_by_role("button", name="shift →").click()
+    assert change(page, "chosen") > 1e-3, "not a symmetry that it has"
+    page.select_option("#pick", index=1)
+    assert page.evaluate("invariantnet.input()") != first
+
+
+@pytest.mark.parametrize(
+    "device",
+    [{"viewport": {"width": 1200, "height": 900}}, {"viewport": {"width": 390, "height": 844}, "has_touch": True}],
+)
+def test_a_visitor_draws_and_reads_both_predictions(run, visit, device):
+    page = visit(run / "report.html", **device)
+    assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"]
+    page.get_by_role("button", name="clear").click()
+    empty = page.evaluate("invariantnet.input()")
+    page.locator("#input").scroll_into_view_if_needed()
+    box = page.locator("#input").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 20, steps=12)
+    page.mouse.up()
+    drawn = page.evaluate("invariantnet.input()")
+    assert sum(drawn) > sum(empty) + 3
+    for which in ("chosen", "plain"):
+        rows = page.locator(f"[data-network={which}] .row span:last-child").all_inner_texts()
+        assert sum(map(float, rows)) == pytest.approx(1, abs=0.01)
+        assert page.inner_text(f"#best-{which}")
+    assert page.screenshot(full_page=True).startswith(b"\x89PNG")
+
+
+def test_text_from_data_is_text(tmp_path, visit):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6))
+    name = tmp_path / "x<img src=x onerror=alert(2)>.npz"
+    np.savez(name, x=x, y=np.where(np.abs(x[:, 0]) > 0.7, MALICE, "</script><b>near"))
+    fit(Settings(str(name), ("sign",), **QUICK), tmp_path / "run")
+    page = visit(tmp_path / "run/report.html")
+    assert MALICE in page.inner_text("[data-network=chosen]")
+    assert page.locator("body b").count() == 0
+    assert page.locator("h1 img").count() == 0
+    assert "default-src 'none'" in page.content()
+    page.get_by_role("button", name="sign").click()
+    assert change(page, "chosen") < 1e-4
+
+
+def test_no_symmetry_and_networks_that_do_not_fold(tmp_path, visit):
+    settings = Settings("digits:plain", ("rot90",), backbone="cnn", examples=300, **{**QUICK, "epochs": 2})
+    fit(settings, tmp_path)
+    text = visit(tmp_path / "report.html").inner_text("body")
+    assert "no symmetry" in text
+    assert "does not fold into plain layers" in text
+
+
+def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
+    again = tmp_path / "copy"
+    shutil.copytree(run, again)
+    (again / "report.html").unlink()
+    assert write_report(again).read_bytes() == (run / "report.html").read_bytes()
+    (again / PLAIN).write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="missing or damaged"):
+        write_report(again)
+    InvariantClassifier.load(run).save(tmp_path / "python")
+    with pytest.raises(ValueError, match="saved from Python"):
+        write_report(tmp_path / "python")
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 5), (3, 4, 4), (1, 4, 4), (2, 4, 4)])
+def test_pictures_of_any_shape(shape):
+    uri = _picture(np.linspace(-1, 1, int(np.prod(shape))), shape, -1, 1)
+    import io
+
+    with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as picture:
+        assert picture.size[0] == shape[-1]
+
+
+def test_calibration_bins():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 2000)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    bins = calibration(p, y)
+    assert sum(b["count"] for b in bins) == 2000
+    for b in bins:
+        assert b["observed"] == pytest.approx(b["stated"], abs=0.12)
+    assert json.dumps(bins)
