@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
@@ -20,13 +19,15 @@ def run(*arguments, **options):
 def test_help_shows_every_command_and_an_example():
     result = run("--help")
     assert result.returncode == 0
-    for command in ("fit", "groups", "reproduce", "bench"):
+    for command in ("fit", "predict", "report", "export", "groups", "reproduce", "bench"):
         assert command in result.stdout
         help_text = run(command, "--help").stdout
         assert f"invariantnet {command}" in help_text.split("options")[0]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["groups"], ["groups", "--help"], ["reproduce", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["groups"], ["groups", "--help"], ["fit", "--help"], ["reproduce", "--help"]]
+)
 def test_quick_commands_do_not_load_torch(arguments):
     code = (
         f"import sys, invariantnet.cli as c\ntry: c.main({arguments})\nfinally: assert 'torch' not in sys.modules"
@@ -89,6 +90,13 @@ def test_figure3(tmp_path):
         (["fit", "digits:rotated", "--method", "magic"], "magic"),
         (["fit", "digits:rotated", "--examples", "1"], "too few"),
         (["fit", "digits:rotated", "--out", "/dev/null/x"], "choose another output folder"),
+        (["fit", "digits:rotated", "--test-share", "1"], "is no share"),
+        (["fit", "digits:rotated", "--hidden", "0"], "hidden is 0"),
+        (["fit", "digits:rotated", "--size", "3"], "is not height and width"),
+        (["predict", "nowhere", "digits"], "cannot be read"),
+        (["report", "nowhere"], "cannot be read"),
+        (["export", "nowhere", "model.onnx"], "cannot be read"),
+        (["reproduce", "ablation", "--method", "evidence"], "has no --method evidence"),
         (["reproduce", "figure1", "--seeds", "0"], "at least one"),
         (["reproduce", "figure1", "--seeds", "many"], "many"),
         (["bench", "--repeats", "0"], "at least one"),
@@ -109,24 +117,3 @@ def test_bench_prints_ratios_of_one_run():
         reference = next(r for r in rows if r["name"] == row["reference"])
         assert row["ratio"] == pytest.approx(row["milliseconds"] / reference["milliseconds"], rel=0.01, abs=1e-3)
     assert "paper layer, q = 1" in run("bench", "--repeats", "1").stdout
-
-
-def test_fit_names_the_symmetry_and_stores_the_record(tmp_path):
-    result = run("fit", "digits:rotated", "--groups", "rot90", "--examples", "600", "--out", tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "decisive: the symmetry rot90" in result.stdout
-    record = json.loads((tmp_path / "run.json").read_text())
-    assert record["chosen"] == "rot90"
-    assert record["test_accuracy"] > 0.8
-    assert record["posterior"]["names"] == ["trivial", "rot90"]
-
-
-def test_fit_on_a_file_of_ones_own_as_json(tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 6))
-    np.savez(tmp_path / "mine.npz", x=x, y=np.where(np.abs(x[:, 0]) > 0.7, "far", "near"))
-    result = run("fit", "mine.npz", "--groups", "sign", "--json", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    record = json.loads(result.stdout)
-    assert record["chosen"] == "sign"
-    assert record == json.loads((tmp_path / "runs/fit/run.json").read_text())

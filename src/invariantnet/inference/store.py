@@ -15,6 +15,8 @@ from invariantnet.storage import write_bytes
 class FolderStore(MutableMapping[str, BlockScore]):
     """One file per network, written at once; a file that cannot be read counts as absent.
 
+    Iterates over what was read or written so far: file names do not tell their keys.
+
     Args:
         folder: where the files are; it is made when the first is written.
 
@@ -50,7 +52,7 @@ class FolderStore(MutableMapping[str, BlockScore]):
         return iter(self.read)
 
     def __len__(self) -> int:
-        return len(list(self.folder.glob("*.safetensors")))
+        return len(self.read)
 
     def __contains__(self, key: object) -> bool:
         try:
