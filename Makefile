@@ -2,13 +2,14 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: setup demo test lint docs clean
+.PHONY: setup browser demo test lint docs clean
 
 demo: $(READY)  ## the main job on the embedded data
 	$(BIN)/invariantnet fit mnist:rotated --examples 3000 --out runs/demo
 
-test: $(READY)  ## every test
+test: $(READY) browser  ## every test
 	$(BIN)/pytest
 
 lint: $(READY)  ## style and types
@@ -20,6 +21,11 @@ docs: $(READY)  ## the documentation site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 setup: $(READY)  ## only the environment
+
+browser:  ## Chromium, for the tests of the report; without it they are skipped
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	  { command -v apt-get >/dev/null && $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium >/dev/null; } || \
+	  echo "no Chromium, and none to be installed here: the tests of the report are skipped"
 
 $(READY): pyproject.toml constraints.txt requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "InvariantNet needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'

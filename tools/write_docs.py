@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+from invariantnet.experiments.beyond import beyond_page
 from invariantnet.experiments.page import reproduction_page
 from invariantnet.storage import write_text
 
@@ -29,6 +30,7 @@ def main() -> None:
     for name in FIGURES:
         shutil.copy(ROOT / "results" / f"{name}.png", ROOT / "docs/pictures" / f"{name}.png")
     write_text(ROOT / "docs/reproduction.md", reproduction_page(ROOT / "results"))
+    write_text(ROOT / "docs/beyond.md", beyond_page(ROOT / "results"))
     write_text(ROOT / "README.md", readme())
 
 
