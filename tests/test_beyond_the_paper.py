@@ -86,6 +86,6 @@ def test_posterior_run_and_its_summary(tmp_path):
     (row,) = scores(flat)
     assert row["favourite"] == "1 of 1"
     assert row["lowest"] > 0.5
-    assert "| table:wine | 200 | rot90, flips | trivial | evidence | 1 of 1 |" in tables.posterior(flat)
+    assert "| table:wine | 200 | rot90, flips | trivial | evidence, MLP | 1 of 1 |" in tables.posterior(flat)
     png, _ = figures.posterior(flat, tmp_path)
     assert png.read_bytes().startswith(b"\x89PNG")

@@ -27,7 +27,7 @@ FLIPS = InvariantClassifier(["flips"], (8, 8), hidden=32, seeds=1, epochs=10, ra
 
 
 def test_pipelines_searches_and_scores():
-    piped = make_pipeline(StandardScaler(), FLIPS).fit(X, Y)
+    piped = make_pipeline(StandardScaler(), clone(FLIPS)).fit(X, Y)
     assert piped.score(X, Y) > 0.9
     search = GridSearchCV(FLIPS, {"hidden": [8, 32]}, cv=2).fit(X, Y)
     assert search.best_params_ == {"hidden": 32}

@@ -386,7 +386,7 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
     >>> y = abs(X).max(1)
     >>> reg = InvariantRegressor(groups=["reversal", "sign"], seeds=1, random_state=0).fit(X, y)
     >>> reg.posterior_.favourite
-    'sign+reversal'
+    'reversal+sign'
 
     """
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import (
@@ -14,17 +14,28 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-if TYPE_CHECKING:
-    from invariantnet.inference.evidence import Step
+
+@dataclass(frozen=True)
+class Step:
+    """Where a race is after one more network."""
+
+    hypothesis: str
+    replica: int
+    block: int
+    blocks: int
+    done: float
+    """Share of the work, if no further hypothesis is dropped."""
+    log_evidence: dict[str, float]
+    """After the last complete block, of every hypothesis still in the race."""
 
 
 @contextlib.contextmanager
-def evidence_bar(*, visible: bool) -> Iterator[Callable[["Step"], None]]:
+def evidence_bar(*, visible: bool) -> Iterator[Callable[[Step], None]]:
     """A bar over a race: the network just finished, and who leads."""
     with progress_bar(visible=visible) as bar:
         task = bar.add_task("first networks", total=100)
 
-        def on_network(step: "Step") -> None:
+        def on_network(step: Step) -> None:
             words = f"{step.hypothesis} · network {step.replica + 1} · block {step.block + 1} of {step.blocks}"
             ranked = sorted(step.log_evidence.items(), key=lambda item: -item[1])
             if len(ranked) > 1:

@@ -23,6 +23,7 @@ from invariantnet.inference.posterior import Price, SymmetryPosterior, bootstrap
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.measures import Measure
 from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.progress import Step
 from invariantnet.training import Training, predict, train
 
 MakeNetwork = Callable[[Group, int], nn.Module]
@@ -73,20 +74,6 @@ class BlockScore:
     """Of every label in the block."""
     accuracy: dict[str, float]
     """On inputs of the block moved by each hypothesis' transformations."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """Where a race is after one more network."""
-
-    hypothesis: str
-    replica: int
-    block: int
-    blocks: int
-    done: float
-    """Share of the work, if no further hypothesis is dropped."""
-    log_evidence: dict[str, float]
-    """After the last complete block, of every hypothesis still in the race."""
 
 
 def gather_evidence(
