@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,8 +42,39 @@ def test_readme_commands_are_targets_of_the_makefile():
         assert plan
 
 
+def photos(folder: Path) -> None:
+    for turn, name in enumerate(("lying", "standing")):
+        (folder / name).mkdir(parents=True)
+        for i in range(30):
+            stripes = np.random.default_rng(i).integers(0, 255, (6, 1), dtype=np.uint8).repeat(6, axis=1)
+            Image.fromarray(np.rot90(stripes, turn)).save(folder / name / f"{i}.png")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md"])
+def test_commands_run_as_they_are_written(page, tmp_path):
+    photos(tmp_path / "photos")
+    photos(tmp_path / "new_photos")
+    lines = [line for code, _ in blocks(ROOT / page, "") for line in code.splitlines()]
+    commands = [
+        line.replace(".venv/bin/", "").split() for line in lines if re.match(r"(\.venv/bin/)?invariantnet", line)
+    ]
+    assert [command[1] for command in commands] == ["fit", "predict", "export"]
+    for _, *arguments in commands:
+        result = subprocess.run(
+            [Path(sys.executable).parent / "invariantnet", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+    assert (tmp_path / "runs/photos/report.html").exists()
+    assert len((tmp_path / "labels.csv").read_text().splitlines()) == 61
+    assert (tmp_path / "model.onnx").exists()
+
+
 def test_demo_of_the_readme(tmp_path):
     recipe = re.search(r"^demo:.*\n\t(.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     command = recipe[1].replace("$(BIN)", str(Path(sys.executable).parent)).split()
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    assert list((tmp_path / "runs/demo").iterdir())
+    assert (tmp_path / "runs/demo/report.html").exists()
