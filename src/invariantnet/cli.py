@@ -56,6 +56,8 @@ class Fit:
     """Decides everything that is drawn."""
     jobs: int = 1
     """Processes that train at the same time."""
+    cluster: str | None = None
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
     resume: bool = False
     """Go on with an interrupted run of the same settings; what is finished is not repeated."""
     shape: str | None = None
@@ -71,6 +73,7 @@ class Fit:
 
     def run(self) -> None:
         """Fit, and print the verdict."""
+        from invariantnet.cluster import on_cluster
         from invariantnet.fit import Settings, fit
 
         names = tuple(name.strip() for name in self.groups.split(",") if name.strip())
@@ -88,7 +91,8 @@ class Fit:
             seed=self.seed,
             jobs=self.jobs,
         )
-        record = fit(settings, self.out, resume=self.resume, **_reading(self))
+        with on_cluster(self.cluster):
+            record = fit(settings, self.out, resume=self.resume, **_reading(self))
         if self.json:
             print(json.dumps(record, indent=1, ensure_ascii=False))
             return
@@ -233,14 +237,18 @@ class Reproduce:
     """Few examples and epochs: a look in about two minutes, not a result."""
     jobs: int | None = None
     """Processes at once; by default one per core."""
+    cluster: str | None = None
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
 
     def run(self) -> None:
         """Write the results and say where they are."""
+        from invariantnet.cluster import on_cluster
         from invariantnet.experiments.reproduce import reproduce
 
-        written = reproduce(
-            self.what, self.out, method=self.method, seeds=self.seeds, quick=self.quick, jobs=self.jobs
-        )
+        with on_cluster(self.cluster):
+            written = reproduce(
+                self.what, self.out, method=self.method, seeds=self.seeds, quick=self.quick, jobs=self.jobs
+            )
         for path in written:
             print(path)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,6 +17,7 @@ from invariantnet.nn.scheme import Scheme
 from invariantnet.objectives import HasKL, LogPosterior, total
 
 EVALUATION_BATCH = 4096
+_DRAWING = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ def in_batches(function: Callable[[Tensor], Tensor], x: Tensor, size: int = EVAL
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Inside, torch draws from the seed; outside, its state is as before."""
-    with torch.random.fork_rng():
+    """Inside, torch draws from the seed; outside, its state is as before. One thread at a time."""
+    with _DRAWING, torch.random.fork_rng():
         torch.manual_seed(seed)
         yield

@@ -47,10 +47,11 @@ def sweep(
     missing = [r for r in unique if load_record(runs, r) is None]
     if missing:
         parallel = joblib.Parallel(n_jobs=min(jobs, len(missing)), return_as="generator_unordered", batch_size=1)
-        finished = parallel(joblib.delayed(run_and_store)(r, runs, run) for r in missing)
+        finished = parallel(joblib.delayed(run_timed)(r, run) for r in missing)
         with progress_bar() as bar:
             task = bar.add_task(f"{len(missing)} networks", total=len(missing))
-            for name in finished:
+            for name, record in finished:
+                write_json(runs / f"{name}.json", record)
                 bar.update(task, advance=1, description=name)
     records = {r.key: load_record(runs, r) for r in unique}
     return [record for r in recipes if (record := records[r.key]) is not None]
@@ -73,13 +74,12 @@ def load_record(runs: Path, recipe: Runnable) -> Record | None:
     return record
 
 
-def run_and_store(recipe: Runnable, runs: Path, run: Callable[[Any], Record]) -> str:
-    """Run one recipe in a worker and write its record."""
+def run_timed(recipe: Runnable, run: Callable[[Any], Record]) -> tuple[str, Record]:
+    """Run one recipe in a worker, and return its name and its record."""
     torch.set_num_threads(1)
     start = time.process_time()
     record = {"format": FORMAT, "recipe": asdict(recipe), **run(recipe)}
-    write_json(runs / f"{recipe.key}.json", {**record, "cpu_seconds": round(time.process_time() - start, 2)})
-    return recipe.key
+    return recipe.key, {**record, "cpu_seconds": round(time.process_time() - start, 2)}
 
 
 def run_network(recipe: Recipe) -> Record:
