@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from invariantnet import catalogue
-from invariantnet.nn import invariant_net, mlp
+from invariantnet.groups import Group
+from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.objectives import LogPosterior, total
 from invariantnet.reynolds import invariant_basis
 from invariantnet.training import seeded, split_preparation
@@ -37,23 +39,88 @@ def bench(repeats: int = REPEATS) -> list[Row]:
     torch.set_num_threads(1)
     try:
         with seeded(0):
-            return [*_steps(repeats), *_bases(repeats)]
+            return [*_steps(repeats), *_inference(repeats), *_convolutions(repeats), *_bases(repeats)]
     finally:
         torch.set_num_threads(threads)
 
 
 def _steps(repeats: int) -> list[Row]:
-    rot90, flips = (catalogue.group(name, SHAPE) for name in ("rot90", "flips"))
+    """Training steps, and below them the two matrix products that a plain step cannot do without."""
+    rot90, flips, d4 = _groups("rot90", "flips", "d4")
     x, y = torch.rand(BATCH, 784), torch.randint(CLASSES, (BATCH,))
+    weight, gradient = torch.rand(100, 784), torch.rand(BATCH, 100)
     reference = "training step of a 784-100-10 MLP"
+
+    def products() -> None:
+        F.linear(x, weight)
+        gradient.mT @ x
+
     cases = {
         reference: training_step(mlp(SHAPE, CLASSES), x, y),
+        "its matrix products alone": products,
         "paper layer, q = 1 (rot90), training step": training_step(invariant_net([rot90], CLASSES), x, y),
         "paper layer, q = 2 (rot90, flips), training step": training_step(
             invariant_net([rot90, flips], CLASSES), x, y
         ),
+        "features, rot90, training step": training_step(Symmetrized(mlp(SHAPE, CLASSES), [rot90]), x, y),
+        "features, d4, training step": training_step(Symmetrized(mlp(SHAPE, CLASSES), [d4]), x, y),
     }
     return _rows(best_times(cases, repeats), reference)
+
+
+def _inference(repeats: int) -> list[Row]:
+    """Folded networks, beside plain ones of the same size."""
+    (rot90,) = _groups("rot90")
+    x = torch.rand(BATCH, 784)
+    printed = invariant_net([rot90], CLASSES).eval()
+    layer = printed[0]
+    assert isinstance(layer, InvariantLinear)
+    rows = []
+    for reference, plain, folded in (
+        (
+            "inference of a 784-100-10 MLP",
+            mlp(SHAPE, CLASSES),
+            {
+                "paper layer, folded": nn.Sequential(layer.fold(), *list(printed)[1:]),
+                "weights, rot90, folded": Symmetrized(mlp(SHAPE, CLASSES), [rot90], "weights").fold(),
+            },
+        ),
+        (
+            "inference of a 784-400-10 MLP",
+            mlp(SHAPE, CLASSES, 400),
+            {"features, rot90, folded": Symmetrized(mlp(SHAPE, CLASSES), [rot90]).fold()},
+        ),
+    ):
+        cases = {name: _without_gradient(network, x) for name, network in {reference: plain, **folded}.items()}
+        rows += _rows(best_times(cases, repeats), reference)
+    return rows
+
+
+def _convolutions(repeats: int) -> list[Row]:
+    (d4,) = _groups("d4")
+    x, y = torch.rand(32, 784), torch.randint(CLASSES, (32,))
+    reference = "training step of a CNN, batch 32"
+    cases = {
+        reference: training_step(convnet(SHAPE, CLASSES), x, y),
+        "CNN, outputs, d4, training step": training_step(
+            Symmetrized(convnet(SHAPE, CLASSES), [d4], "outputs"), x, y
+        ),
+    }
+    return _rows(best_times(cases, max(1, repeats // 10), calls=2), reference)
+
+
+def _groups(*names: str) -> list[Group]:
+    return [catalogue.group(name, SHAPE) for name in names]
+
+
+def _without_gradient(network: nn.Module, x: Tensor) -> Callable[[], Tensor]:
+    network.eval()
+
+    def call() -> Tensor:
+        with torch.inference_mode():
+            return network(x)
+
+    return call
 
 
 def _bases(repeats: int) -> list[Row]:

@@ -25,6 +25,8 @@ from invariantnet.reynolds import invariant_basis, reynolds_operator
 Placement = Literal["weights", "features", "outputs"]
 Pool = Literal["mean", "max"]
 SAMPLED = 64
+COPIES = 4096
+"""Copies of inputs that are made at once, where no gradient is asked for."""
 POINTWISE = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Sigmoid, nn.ELU, nn.LeakyReLU, nn.Identity)
 
 
@@ -89,6 +91,7 @@ class Symmetrized(Scheme):
             self.register_buffer("haar", measure.haar, persistent=False)
             # Facts about the elements that no graph of a forward pass needs to find out again.
             self.signed = changes_signs(measure.elements)
+            self.uniform = len(groups) == 1 and bool((measure.haar == measure.haar[0]).all())
             is_index = not measure.elements.is_floating_point()
             self.register_buffer("inverse", _inverse(measure.elements) if is_index else None, persistent=False)
         if len(groups) > 1:
@@ -99,7 +102,11 @@ class Symmetrized(Scheme):
 
     def forward(self, x: Float[Tensor, "*batch dim"], pi: Tensor | None = None) -> Float[Tensor, "*batch outputs"]:
         """The averaged network; `pi` replaces the learned probabilities."""
-        pi = F.softmax(self.logits, dim=-1) if pi is None else pi
+        pi = self._estimate() if pi is None else pi
+        if self._too_many_copies(x):
+            return torch.cat(
+                [self(part, pi) for part in x.split(max(1, COPIES // len(self.get_buffer("elements"))))]
+            )
         x = x if self.scale == 1 else x * self.scale
         if self.placement == "weights":
             return self.module(self._mean_input(x, pi))
@@ -109,17 +116,16 @@ class Symmetrized(Scheme):
             outputs = self.module(transform(x, elements, self.signed).flatten(0, -2))
             copies = outputs.unflatten(0, (*x.shape[:-1], len(elements)))
             if not self.averages_probabilities:
-                return torch.einsum("g,...gf->...f", weights, copies)
+                return self._mean(copies, weights)
             return torch.logsumexp(copies.log_softmax(-1) + weights.log()[:, None], dim=-2)
         body, head = self._split()
         features = self._features(body, x, kept)
-        pooled = features.amax(-2) if self.pool == "max" else torch.einsum("g,...gf->...f", weights, features)
-        return head(pooled)
+        return head(features.amax(-2) if self.pool == "max" else self._mean(features, weights))
 
     @torch.no_grad()
     def fold(self) -> nn.Module:
         """Plain torch layers with the same outputs, for `weights`, and for `features` with one hidden layer."""
-        pi = F.softmax(self.logits, dim=-1)
+        pi = self._estimate()
         if self.placement == "weights":
             folded = copy.deepcopy(self.module)
             weight = _first_linear(folded).weight
@@ -137,7 +143,7 @@ class Symmetrized(Scheme):
         self, first: nn.Linear, activation: nn.Module, head: nn.Linear, weights: Tensor, kept: Any
     ) -> nn.Sequential:
         # Neuron by neuron, the copies of one side by side, so that a maximum is a plain pooling layer.
-        copies = self._moved_weights(first.weight, kept)
+        copies = self._moved_weights(first.weight, kept).transpose(0, 1)
         count, moved = copies.shape[1], copies.flatten(0, 1)
         wide = nn.Linear(first.in_features, len(moved)).to(moved)
         wide.weight.copy_(self.scale * moved)
@@ -149,6 +155,16 @@ class Symmetrized(Scheme):
         out.weight.copy_((head.weight[:, :, None] * weights).flatten(1))
         out.bias.copy_(head.bias)
         return nn.Sequential(wide, activation, out)
+
+    def _estimate(self) -> Tensor:
+        return F.softmax(self.logits, dim=-1) if self.learns_scheme else torch.ones_like(self.logits)
+
+    def _too_many_copies(self, x: Tensor) -> bool:
+        """Whether the copies of a batch should be made a few inputs at a time: memory stays bounded."""
+        if torch.is_grad_enabled() or torch.compiler.is_exporting() or x.ndim != 2 or self.placement == "weights":
+            return False
+        copied = self.placement == "outputs" or not isinstance(self._split()[0][0], nn.Linear)
+        return copied and len(x) > 1 and len(x) * len(self.get_buffer("elements")) > COPIES
 
     def _weighted_elements(self, pi: Tensor) -> tuple[Tensor, Any]:
         """Weights of the elements that have any, and which they are: a one-hot π pays only for its own group."""
@@ -164,19 +180,24 @@ class Symmetrized(Scheme):
         if isinstance(first, nn.Linear):
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
             moved = self._moved_weights(first.weight, kept)
-            hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat_interleave(moved.shape[1]))
+            hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat(len(moved)))
             rest = nn.Sequential(*list(body)[1:])
             if all(isinstance(m, POINTWISE) for m in rest):
-                return rest(hidden).unflatten(-1, moved.shape[:2]).transpose(-1, -2)
-            return rest(hidden.unflatten(-1, moved.shape[:2]).transpose(-1, -2))
+                return rest(hidden).unflatten(-1, moved.shape[:2])
+            return rest(hidden.unflatten(-1, moved.shape[:2]))
         copies = transform(x, self.get_buffer("elements")[kept], self.signed)
         return body(copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
 
-    def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "neurons n dim"]:
-        r"""$T_g^\top w$ for every neuron and element."""
+    def _mean(
+        self, copies: Float[Tensor, "*batch n features"], weights: Tensor
+    ) -> Float[Tensor, "*batch features"]:
+        return copies.mean(-2) if self.uniform else torch.einsum("g,...gf->...f", weights, copies)
+
+    def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "n neurons dim"]:
+        r"""$T_g^\top w$ for every element and neuron."""
         elements = self.get_buffer("elements")[kept]
         if elements.is_floating_point():
-            return (weight @ elements.to(weight.dtype)).transpose(0, 1)
+            return weight @ elements.to(weight.dtype)
         inverse = self.get_buffer("inverse")[kept]
         return _Moved.apply(weight, elements, inverse, self.signed)  # type: ignore[no-untyped-call]
 
@@ -215,19 +236,27 @@ class _Moved(torch.autograd.Function):
     def forward(ctx: Any, weight: Tensor, elements: Tensor, inverse: Tensor, signed: bool) -> Tensor:
         ctx.save_for_backward(elements)
         ctx.signed = signed
-        return _gather(weight, inverse.flatten(), signed).unflatten(1, elements.shape)
+        moved = weight.new_empty(len(inverse), *weight.shape)
+        source = _signed(weight) if signed else weight
+        for g, index in enumerate(inverse):
+            torch.index_select(source, 1, index, out=moved[g])
+        return moved
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         (elements,) = ctx.saved_tensors
-        total = torch.zeros_like(grad[:, 0])
-        for g, element in enumerate(elements):
-            total += _gather(grad[:, g], element, ctx.signed)
+        total = _gather(grad[0], elements[0], ctx.signed)
+        for g, element in enumerate(elements[1:], 1):
+            total += _gather(grad[g], element, ctx.signed)
         return total, None, None, None
 
 
-def _gather(x: Float[Tensor, "rows dim"], index: Tensor, signed: bool) -> Float[Tensor, "rows n"]:
-    return (torch.cat([x, -x], dim=1) if signed else x).index_select(1, index)
+def _gather(x: Float[Tensor, "rows dim"], index: Tensor, signed: bool) -> Float[Tensor, "rows dim"]:
+    return (_signed(x) if signed else x).index_select(1, index)
+
+
+def _signed(x: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows twice"]:
+    return torch.cat([x, -x], dim=1)
 
 
 def _inverse(elements: Tensor) -> Tensor:
