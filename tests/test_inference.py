@@ -211,3 +211,21 @@ def test_heldout_moves_towards_the_symmetry_that_is_there(kind, symmetric):
     network = snap(result)
     assert network.groups[0].name == groups[right].name
     assert inv.check_invariance(network, groups[right], x[:20]) < 1e-5
+
+
+def test_a_network_that_diverges_loses_and_the_others_go_on():
+    class Broken(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.zeros(2))
+
+        def forward(self, x):
+            return (x[:, :2] + self.w) * torch.nan
+
+    def make(group, examples):
+        return Broken() if group.name == "rot90" else make_network(group, examples)
+
+    x, y = corner_problem(300, 1, symmetric=True)
+    posterior = gather_evidence(make, candidates("rot90"), x, y, config=Evidence(seeds=1))
+    assert posterior.favourite == "trivial"
+    assert np.isfinite(posterior.log_evidence).all()

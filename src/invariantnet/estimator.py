@@ -121,6 +121,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         self.hypotheses_ = self._hypotheses()
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
         fit(x, t, w, seed, {} if store is None else store)
+        if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
+            raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
         return self
 
     def save(self, folder: str | Path) -> None:

@@ -191,7 +191,8 @@ def pointwise(
     r"""$\log\big((1-\epsilon)\, p(y_i \mid x_i) + \epsilon\, p_0(y_i)\big)$ for each example."""
     output = output.double()
     y = y.double() if y.is_floating_point() else y
-    known = likelihood.log_prob(output, y) + math.log1p(-doubt)
+    # A network that diverged knows nothing: its hypothesis loses, and the others go on.
+    known = likelihood.log_prob(output, y).nan_to_num(nan=-math.inf) + math.log1p(-doubt)
     return torch.logaddexp(known, likelihood.background(output, y) + math.log(doubt)).cpu().numpy()
 
 
