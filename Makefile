@@ -6,7 +6,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
 .PHONY: setup browser demo test lint docs clean
 
-demo: $(READY)  ## the main job on the embedded data
+demo: $(READY)  ## the main job on the embedded data, about a minute
 	$(BIN)/invariantnet fit mnist:rotated --examples 3000 --out runs/demo
 
 test: $(READY) browser  ## every test
@@ -18,7 +18,7 @@ lint: $(READY)  ## style and types
 	$(BIN)/mypy
 
 docs: $(READY)  ## the documentation site, into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 setup: $(READY)  ## only the environment
 

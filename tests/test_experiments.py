@@ -197,3 +197,33 @@ def test_committed_records_have_the_promised_fields(name, fields):
     assert all(set(r) == fields for r in records)
     assert {r["seed"] for r in records} == set(range(5))
     assert {r["method"] for r in records} <= {"paper", "baseline"}
+
+
+def test_our_method_is_drawn_beside_the_papers(tmp_path):
+    from invariantnet.experiments.reproduce import reproduce as run_here
+
+    results.write(tmp_path, "figure2", records("figure2"))
+    run_here("figure2", tmp_path, method="evidence", seeds=1, quick=True, jobs=2)
+    flat = results.read(tmp_path, "figure2")
+    assert flat[: len(records("figure2"))] == records("figure2")
+    ours = [r for r in flat if r["method"] == "evidence"]
+    assert {r["data"] for r in ours} == {"permuted", "rotated", "flipped"}
+    assert "ours (evidence)" in (tmp_path / "figure2.svg").read_text()
+    assert "| ours (evidence) |" in (tmp_path / "figure2.md").read_text()
+    run_here("figure2", tmp_path, method="evidence", seeds=1, quick=True, jobs=2)
+    assert results.read(tmp_path, "figure2") == flat
+
+
+def test_posterior_paths_are_drawn_below(tmp_path):
+    names = ["trivial", "rot90"]
+    ours = [
+        {"method": "evidence", "data": d, "seed": s, "names": names, "trajectory": path, "predicted": predicted}
+        for d in ("permuted", "rotated", "flipped", "plain")
+        for s, path, predicted in (
+            (0, [[0.5, 0.5], [0.1, 0.9], [0, 1]], [100, 300]),
+            (1, [[0.5, 0.5], [0, 1]], [100]),
+        )
+    ]
+    _, svg = figures.figure1([*records("figure1"), *ours], tmp_path)
+    assert "posterior by evidence" in svg.read_text()
+    assert "labels predicted" in svg.read_text()

@@ -131,7 +131,7 @@ def test_folder_of_coloured_images(tmp_path):
 
 def test_folder_of_mixed_sizes_is_refused_or_resized(tmp_path):
     folder = images(tmp_path / "shapes", sizes=((6, 5), (8, 8)))
-    with pytest.raises(ValueError, match=r"square.0\.png: 8×8 pixels, but 0\.png has 5×6: pass a size"):
+    with pytest.raises(ValueError, match=r"square.0\.png: 8×8 pixels, but 0\.png has 5×6: resize"):
         datasets.load(folder)
     assert datasets.load(folder, size=(4, 4)).shape == (4, 4)
 

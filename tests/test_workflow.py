@@ -114,10 +114,17 @@ def test_own_table_as_json(tmp_path):
     assert labels == ["label", "far", "near"]
 
 
-SLOW = (*DIGITS, "--groups", "rot90,flips", "--networks", "4", "--examples", "1000")
+SLOW = (*DIGITS, "--networks", "4")
 
 
-def without_time(folder):
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert run(*SLOW, "--out", folder).returncode == 0
+    return contents(folder)
+
+
+def contents(folder):
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
@@ -136,18 +143,17 @@ def interrupted(folder, how, after):
 
 
 @pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_an_interrupted_fit_goes_on_where_it_stopped(tmp_path, how, status):
-    undisturbed = tmp_path / "undisturbed"
-    assert run(*SLOW, "--out", undisturbed).returncode == 0
+def test_an_interrupted_fit_goes_on_where_it_stopped(undisturbed, tmp_path, how, status):
     folder = tmp_path / "run"
     code, error = interrupted(folder, how, after=5)
     assert code == status
     assert "Traceback" not in error
+    assert "--resume goes on" in error or how == signal.SIGKILL
     finished = {p: p.stat().st_mtime_ns for p in (folder / "unfinished").rglob("*.safetensors")}
     assert len(finished) >= 5
     result = run(*SLOW, "--out", folder, "--resume")
     assert result.returncode == 0, result.stderr
-    assert without_time(folder) == without_time(undisturbed)
+    assert contents(folder) == undisturbed
 
 
 def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
@@ -177,6 +183,27 @@ def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
     assert before == 3
     assert len(calls) <= total - before
     assert not (tmp_path / "unfinished").exists()
+
+
+def test_a_fit_interrupted_after_its_training_does_not_train_again(tmp_path, monkeypatch):
+    import invariantnet.fit as module
+
+    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, seeds=1, epochs=1)
+    fit(settings, tmp_path / "undisturbed")
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "fit_plain", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fit(settings, tmp_path / "run")
+    with pytest.raises(ValueError, match="was interrupted: finish it with --resume"):
+        InvariantClassifier.load(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(InvariantClassifier, "fit_with", interrupt)
+        fit(settings, tmp_path / "run", resume=True)
+    assert contents(tmp_path / "run") == contents(tmp_path / "undisturbed")
 
 
 def test_store_takes_a_torn_file_for_an_absent_one(tmp_path):

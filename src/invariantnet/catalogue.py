@@ -32,7 +32,7 @@ def group(name: str, shape: Shape) -> Group:
         order = made.order or Group.from_permutations(indices, name).order
         return Group(name, indices, shape, known_order=order)
     if name not in REGISTERED:
-        raise ValueError(f"unknown group {name!r}: choose among {', '.join(names())}, or register_group it.")
+        raise ValueError(f"unknown group {name!r}: choose among {', '.join(names())}.")
     custom = REGISTERED[name](shape)
     if custom.dim != math.prod(shape):
         raise ValueError(f"{name} was made for {custom.dim} inputs, shape {shape} has {math.prod(shape)}.")

@@ -71,6 +71,11 @@ class Fit:
     json: bool = False
     """Print the record as JSON instead of a table."""
 
+    @property
+    def after_interrupt(self) -> str:
+        """What Ctrl-C leaves."""
+        return "; finished networks are kept: the same command with --resume goes on"
+
     def run(self) -> None:
         """Fit, and print the verdict."""
         from invariantnet.cluster import on_cluster
@@ -240,6 +245,11 @@ class Reproduce:
     cluster: str | None = None
     """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
 
+    @property
+    def after_interrupt(self) -> str:
+        """What Ctrl-C leaves."""
+        return "; finished networks are kept: the same command goes on"
+
     def run(self) -> None:
         """Write the results and say where they are."""
         from invariantnet.cluster import on_cluster
@@ -294,14 +304,16 @@ Command = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130."""
+    command: Any = None
     try:
-        _parse(arguments).run()
+        command = _parse(arguments)
+        command.run()
     except ValueError as error:
         fault = next(iter(str(error).splitlines()), "bad input")
         print(f"invariantnet: {fault}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
-        print("invariantnet: interrupted", file=sys.stderr)
+        print(f"invariantnet: interrupted{getattr(command, 'after_interrupt', '')}", file=sys.stderr)
         sys.exit(INTERRUPTED)
 
 

@@ -1,5 +1,6 @@
 """The scikit-learn face: fit, and ask which symmetry the data has."""
 
+import contextlib
 import copy
 import html
 from abc import abstractmethod
@@ -28,7 +29,7 @@ from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, training_bar
-from invariantnet.training import Training, predict, train
+from invariantnet.training import Training, predict, threads, train
 from invariantnet.weighting import merge_equal
 
 Method = Literal["evidence", "heldout", "paper"]
@@ -40,6 +41,7 @@ FINAL = Training(
 )
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
+SMALL = 1_000_000
 PLENTY = 2000
 MOST_COPIES = 8
 
@@ -120,7 +122,10 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.hypotheses_ = self._hypotheses()
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
-        fit(x, t, w, seed, {} if store is None else store)
+        # Small networks gain nothing from more threads, and lose much where other work runs beside them.
+        small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
+        with threads(1) if small else contextlib.nullcontext():
+            fit(x, t, w, seed, {} if store is None else store)
         if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
             raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
         return self
@@ -181,7 +186,9 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         chosen = self.posterior_.within(self.tolerance)
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = replace(FINAL, epochs=self.epochs or (50 if self.backbone == "mlp" else 12))
-        with training_bar(final.steps(len(x)), self.group_.name, visible=self.verbose > 0) as on_step:
+        with training_bar(
+            final.steps(len(x)), f"the network, invariant to {self.group_.name}", visible=self.verbose > 0
+        ) as on_step:
             self.network_, self.history_ = train(
                 self.make_final_network,
                 x,

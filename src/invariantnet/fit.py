@@ -56,7 +56,7 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
     writable_folder(out)
     with locked(out):
-        work = out / "unfinished"
+        work = out / persistence.UNFINISHED
         if work.exists() and not resume:
             shutil.rmtree(work)
         return _fit(settings, data, out, FolderStore(work / settings.digest))
@@ -79,7 +79,12 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
         verbose=1,
     )
     names = np.array(data.class_names)
-    clf.fit_with(x, names[y], store=store)
+    fitted = store.folder / "fitted"
+    if (fitted / persistence.RUN).exists():
+        clf = InvariantClassifier.load(fitted)
+    else:
+        clf.fit_with(x, names[y], store=store)
+        clf.save(fitted)
     plain = fit_plain(clf, x, names[y], settings.seed)
     evaluation = evaluate(clf, plain, data.x_test, names[data.y_test])
     write_bytes(out / PLAIN, safetensors.torch.save(plain.state_dict()))

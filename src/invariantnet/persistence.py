@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import math
 import platform
 import tempfile
@@ -18,6 +19,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from invariantnet.catalogue import names as catalogue_names
 from invariantnet.groups import Group
 from invariantnet.inference.posterior import Price, SymmetryPosterior
 from invariantnet.likelihoods import Likelihood
@@ -27,7 +29,7 @@ from invariantnet.storage import writable_folder, write_bytes, write_json
 from invariantnet.training import History
 
 FORMAT = 1
-MODEL, RUN = "model.safetensors", "run.json"
+MODEL, RUN, UNFINISHED = "model.safetensors", "run.json", "unfinished"
 OWN_BACKBONE = "your own"
 LEARNED = (
     "classes_",
@@ -93,6 +95,8 @@ def read_record(folder: Path) -> dict[str, Any]:
     try:
         stored = json.loads(path.read_text())
     except OSError as error:
+        if (folder / UNFINISHED).exists():
+            raise ValueError(f"the fit in {folder} was interrupted: finish it with --resume.") from None
         raise ValueError(f"{path} cannot be read ({error.strerror}): name a folder that `fit` wrote.") from None
     except ValueError:
         raise ValueError(f"{path} is damaged: fit again.") from None
@@ -130,6 +134,7 @@ def export_onnx(estimator: Any, path: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         # torch warns of its own inner workings.
         warnings.simplefilter("ignore")
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         file = Path(scratch) / "model.onnx"
         torch.onnx.export(
             network,
@@ -217,7 +222,8 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
             raise ValueError("this model has a backbone of your own: pass it to load, as no code is stored.")
         parameters["backbone"] = backbone
     if isinstance(parameters["groups"], list):
-        parameters["groups"] = [by_name.get(name, name) for name in parameters["groups"]]
+        known = catalogue_names()
+        parameters["groups"] = [n if n in known else by_name.get(n, n) for n in parameters["groups"]]
     if parameters["input_shape"]:
         parameters["input_shape"] = tuple(parameters["input_shape"])
     estimator = cls(**parameters)

@@ -1,6 +1,7 @@
 """The progress bar of long work, on standard error."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -34,6 +35,7 @@ def evidence_bar(*, visible: bool) -> Iterator[Callable[[Step], None]]:
     """A bar over a race: the network just finished, and who leads."""
     with progress_bar(visible=visible) as bar:
         task = bar.add_task("first networks", total=100)
+        last = -1
 
         def on_network(step: Step) -> None:
             words = f"{step.hypothesis} · network {step.replica + 1} · block {step.block + 1} of {step.blocks}"
@@ -41,15 +43,20 @@ def evidence_bar(*, visible: bool) -> Iterator[Callable[[Step], None]]:
             if len(ranked) > 1:
                 words += f" · {ranked[0][0]} leads {ranked[1][0]} by {ranked[0][1] - ranked[1][1]:.1f} nats"
             bar.update(task, completed=round(100 * step.done), description=words)
+            nonlocal last
+            if visible and not bar.console.is_terminal and step.block > last:
+                # Nobody sees a bar in a log; a line per block tells that it lives.
+                last = step.block
+                print(f"{step.done:4.0%} · {words}", file=sys.stderr, flush=True)
 
         yield on_network
 
 
 @contextlib.contextmanager
-def training_bar(steps: int, name: str, *, visible: bool) -> Iterator[Callable[[object], None]]:
+def training_bar(steps: int, what: str, *, visible: bool) -> Iterator[Callable[[object], None]]:
     """A bar over the steps of one training."""
     with progress_bar(visible=visible) as bar:
-        task = bar.add_task(f"training the network, invariant to {name}", total=steps)
+        task = bar.add_task(f"steps · training {what}", total=steps)
         yield lambda _: bar.advance(task)
 
 
@@ -60,8 +67,9 @@ def progress_bar(*, visible: bool = True) -> Progress:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("so far,"),
         TimeRemainingColumn(),
+        TextColumn("left ·"),
         TextColumn("{task.description}"),
         console=console,
         disable=not (visible and console.is_terminal),

@@ -192,6 +192,17 @@ def in_batches(function: Callable[[Tensor], Tensor], x: Tensor, size: int = EVAL
 
 
 @contextlib.contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Inside, torch computes with so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Inside, torch draws from the seed; outside, its state is as before. One thread at a time."""
     with _DRAWING, torch.random.fork_rng():

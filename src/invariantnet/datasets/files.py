@@ -40,7 +40,11 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
     column = _label_column(names, label)
     if column is None:
         wanted = (label,) if label else LABEL_COLUMNS
-        raise ValueError(f"{path}: no label column {' or '.join(map(repr, wanted))} among {names[:8]}: name it.")
+        shown = names if len(names) <= 12 else [*names[:6], "…", *names[-5:]]
+        raise ValueError(
+            f"{path}: no column {' or '.join(map(repr, wanted))} among {', '.join(shown)}: "
+            "name the label's with label=… or --label."
+        )
     values = _numbers(path, names, rows, column)
     labels = np.array([row[column].strip() for row in rows])
     return _dataset(path, values, labels, None, None, shape or (values.shape[1],))
@@ -69,7 +73,7 @@ def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color
             (h, w), (h0, w0) = image.shape[-2:], images[0].shape[-2:]
             raise ValueError(
                 f"{file}: {h}×{w} pixels, but {found[0][0].name} has {h0}×{w0}: "
-                "pass a size to resize all of them to."
+                "resize all of them with size=(32, 32) or --size 32,32."
             )
         images.append(image)
     labels = np.array([name for _, name in found])

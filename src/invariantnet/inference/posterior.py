@@ -72,6 +72,18 @@ class SymmetryPosterior:
             sentence += f"; next {others[0][1]} with {others[0][0]:.3f}"
         return sentence
 
+    def __str__(self) -> str:
+        """A small table, and the verdict."""
+        width = max(len("hypothesis"), *map(len, self.names))
+        lines = [f"{'hypothesis':{width}}  elements  probability  log evidence"]
+        for name, order, p, evidence in zip(
+            self.names, self.orders, self.probabilities, self.log_evidence, strict=True
+        ):
+            elements = f"{order:,}" if order < 10**8 else f"{order:.2e}"
+            bound = "≤ " if name in self.dropped else ""
+            lines.append(f"{name:{width}}  {elements:>8}  {p:11.3f}  {bound + format(evidence, '.1f'):>12}")
+        return "\n".join([*lines, self.verdict])
+
     def within(self, tolerance: float) -> str:
         """The largest group whose price is at most `tolerance` nats per example; the favourite for 0."""
         if tolerance <= 0:

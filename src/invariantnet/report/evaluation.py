@@ -12,6 +12,7 @@ from invariantnet.groups import Group, transform
 from invariantnet.inference.evidence import moved_at_random
 from invariantnet.measures import Measure
 from invariantnet.nn import Symmetrized, mlp
+from invariantnet.progress import training_bar
 from invariantnet.training import log_probabilities, train
 
 EPOCHS = 50
@@ -47,7 +48,9 @@ def fit_plain(clf: InvariantClassifier, x: np.ndarray, y: np.ndarray, seed: int)
     def make() -> nn.Module:
         return Symmetrized(mlp(clf.input_shape_, clf.outputs_, clf.hidden), [trivial], scale=clf.scale_)
 
-    network, _ = train(make, torch.from_numpy(x), torch.from_numpy(codes), replace(FINAL, epochs=EPOCHS), seed)
+    config = replace(FINAL, epochs=EPOCHS)
+    with training_bar(config.steps(len(x)), "a plain network, to compare", visible=clf.verbose > 0) as on_step:
+        network, _ = train(make, torch.from_numpy(x), torch.from_numpy(codes), config, seed, on_step=on_step)
     assert isinstance(network, Symmetrized)
     return network.fold().eval()
 

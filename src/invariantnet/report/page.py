@@ -264,6 +264,12 @@ def _packed(values: Tensor) -> str:
 
 
 def _details(record: dict[str, Any]) -> list[tuple[str, str]]:
-    settings = [(name.replace("_", " "), str(value)) for name, value in record["settings"].items()]
+    settings = [
+        (
+            name.replace("_", " "),
+            "default" if value is None else ", ".join(value) if isinstance(value, list) else str(value),
+        )
+        for name, value in record["settings"].items()
+    ]
     versions = [(name, version) for name, version in record["versions"].items()]
     return [*settings, ("fingerprint", record["learned"]["fingerprint_"]), *versions]
