@@ -42,8 +42,8 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
         wanted = (label,) if label else LABEL_COLUMNS
         shown = names if len(names) <= 12 else [*names[:6], "…", *names[-5:]]
         raise ValueError(
-            f"{path}: no column {' or '.join(map(repr, wanted))} among {', '.join(shown)}: "
-            "name the label's with label=… or --label."
+            f"{path}: no label column {' or '.join(map(repr, wanted))} among {', '.join(shown)}: "
+            "name it with label=… or --label."
         )
     values = _numbers(path, names, rows, column)
     labels = np.array([row[column].strip() for row in rows])

@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from invariantnet.experiments.plots import COLORS, STYLE, save
 from invariantnet.experiments.results import Flat
@@ -14,6 +15,7 @@ from invariantnet.experiments.results import Flat
 PANELS = {"permuted": "Permuted", "rotated": "Rotated", "flipped": "Flipped", "plain": "Normal"}
 ROWS = {"paper": "π of the printed layer", "heldout": "π by held-out data", "evidence": "posterior by evidence"}
 OTHER = "#9b89b3"
+MANY_HYPOTHESES = 4
 MODEL_ORDER = (
     "ours (evidence)",
     "ours (heldout)",
@@ -59,7 +61,7 @@ def _posterior_path(axis: Axes, records: Flat) -> None:
         axis.plot(stacked[:, :, k].mean(0), "o-", markersize=2, color=COLORS.get(name, OTHER), label=name)
         low, high = stacked[:, :, k].min(0), stacked[:, :, k].max(0)
         axis.fill_between(range(length), low, high, color=COLORS.get(name, OTHER), alpha=0.2, linewidth=0)
-    axis.set_xticks(range(length), ["0", *(f"{n / 1000:g}k" for n in predicted)], fontsize=6)
+    axis.set_xticks(range(length), ["0", *(f"{n / 1000:.1f}k" for n in predicted)], fontsize=6)
     axis.legend(frameon=False, fontsize=7, loc="center right")
 
 
@@ -80,7 +82,8 @@ def _trajectories(axis: Axes, records: Flat) -> None:
             axis.plot(middle, style, color=COLORS.get(name, OTHER), label=label)
             low, high = stacked[:, :, k].min(0), stacked[:, :, k].max(0)
             axis.fill_between(np.arange(length), low, high, color=COLORS.get(name, OTHER), alpha=0.2, linewidth=0)
-    axis.legend(frameon=False, fontsize=7, loc="center right")
+    if records:
+        axis.legend(frameon=False, fontsize=7, loc="center right")
 
 
 def figure2(records: Flat, folder: Path) -> list[Path]:
@@ -106,24 +109,26 @@ def posterior(records: Flat, folder: Path) -> list[Path]:
     """One panel per data set: the posterior of every seed, one column each."""
     records = [r for r in records if r["method"] == "evidence" and r["backbone"] == "mlp"]
     kinds = list(dict.fromkeys((r["data"], r["n"], tuple(r["groups"]), r["truth"]) for r in records))
-    columns = 4
+    columns, seeds = 4, max(r["seed"] for r in records) + 1
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(11, 2.1 * -(-len(kinds) // columns)))
+        figure = Figure(figsize=(10, 0.5 + 1.6 * -(-len(kinds) // columns)), layout="constrained")
         axes = figure.subplots(-(-len(kinds) // columns), columns, sharey=True, squeeze=False)
         for axis in axes.flat[len(kinds) :]:
             axis.set_visible(False)
         for axis, kind in zip(axes.flat, kinds, strict=False):
             found = [r for r in records if (r["data"], r["n"], tuple(r["groups"]), r["truth"]) == kind]
-            bottom = np.zeros(len(found))
+            at, bottom = [r["seed"] for r in found], np.zeros(len(found))
             for k, name in enumerate(found[0]["names"]):
                 heights = np.array([r["probabilities"][k] for r in found])
-                axis.bar(range(len(found)), heights, bottom=bottom, color=COLORS.get(name, OTHER), label=name)
+                axis.bar(at, heights, bottom=bottom, color=COLORS.get(name, OTHER))
                 bottom += heights
-            axis.set_title(f"{kind[0]}, n = {kind[1]:,}: {kind[3]}", fontsize=8)
-            axis.set_xticks([])
-            axis.legend(frameon=False, fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        figure.supxlabel("one column per seed; the title names the symmetry that is there", fontsize=8)
-        figure.tight_layout()
+            among = f", {len(found[0]['names'])} hypotheses" if len(found[0]["names"]) > MANY_HYPOTHESES else ""
+            axis.set_title(f"{kind[0].removeprefix('table:')}, n = {kind[1]:,}{among}: {kind[3]}", fontsize=8)
+            axis.set(xticks=[], xlim=(-0.7, seeds - 0.3), yticks=[0, 1])
+        shown = {"no symmetry": "trivial", "flips": "flips", "rot90": "rot90", "d4": "d4", "another": ""}
+        handles = [Patch(color=COLORS.get(name, OTHER), label=label) for label, name in shown.items()]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(shown), frameon=False, fontsize=8)
+        figure.supylabel("posterior, one column per seed", fontsize=8)
         return save(figure, folder, "posterior")
 
 
