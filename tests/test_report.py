@@ -200,3 +200,12 @@ def test_calibration_bins():
     for b in bins:
         assert b["observed"] == pytest.approx(b["stated"], abs=0.12)
     assert json.dumps(bins)
+
+
+def test_a_huge_group_is_said_to_be_sampled(tmp_path):
+    x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
+    np.savez(tmp_path / "sets.npz", x=x, y=x.sum(1) > 0)
+    fit(Settings(str(tmp_path / "sets.npz"), ("permutations",), tolerance=9.0, **QUICK), tmp_path / "run")
+    page = (tmp_path / "run/report.html").read_text()
+    assert "is averaged over 64 sampled elements of permutations" in page
+    assert "7.8e+374" in page

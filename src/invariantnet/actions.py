@@ -34,6 +34,16 @@ class Action:
 ACTIONS: dict[str, Action] = {}
 
 
+def count_words(number: int) -> str:
+    """A number of elements, short even where no float is large enough.
+
+    >>> count_words(5040), count_words(10**400 * 7)
+    ('5,040', '7.0e+400')
+    """
+    digits = str(number)
+    return f"{number:,}" if len(digits) <= 9 else f"{digits[0]}.{digits[1]}e+{len(digits) - 1}"
+
+
 def checked(shape: Shape) -> Shape:
     """The shape as a tuple of sizes, or a ValueError."""
     if not 1 <= len(shape) <= 3 or any(int(n) != n or n < 1 for n in shape):

@@ -101,17 +101,22 @@ class Fit:
         if self.json:
             print(json.dumps(record, indent=1, ensure_ascii=False))
             return
+        from invariantnet.actions import count_words
+
         posterior = record["posterior"]
         table = _table("hypothesis", "elements", "probability", "log evidence")
         rows = zip(*(posterior[k] for k in ("names", "orders", "probabilities", "log_evidence")), strict=True)
         for name, order, p, evidence in rows:
             bound = "≤ " if name in posterior["dropped"] else ""
-            table.add_row(name, f"{order:,}", f"{p:.3f}", "–" if evidence is None else f"{bound}{evidence:.1f}")
+            table.add_row(
+                name, count_words(order), f"{p:.3f}", "–" if evidence is None else f"{bound}{evidence:.1f}"
+            )
         _print(table)
         print(record["verdict"])
         accuracy = record["data"]["test_accuracy"]
         if accuracy is not None:
-            print(f"network invariant to {record['chosen']}: {100 * accuracy:.1f} % on the test set")
+            nearly = "" if record["exact"] else "nearly "
+            print(f"network {nearly}invariant to {record['chosen']}: {100 * accuracy:.1f} % on the test set")
         print(self.out / "report.html")
 
 
@@ -193,7 +198,7 @@ class Groups:
 
     def run(self) -> None:
         """Print the table."""
-        from invariantnet.actions import ACTIONS
+        from invariantnet.actions import ACTIONS, count_words
 
         table = _table("name", "what it does", "input shapes")
         if self.shape is not None:
@@ -211,8 +216,7 @@ class Groups:
                 table.add_row(entry.name, "–", "–", f"does not act: {error}", style="dim")
                 continue
             orbits = f"{int(found.orbits().max()) + 1:,}" if found.is_permutation_group else "–"
-            order = f"{found.order:,}" if found.order < 10**9 else f"{found.order:.3e}"
-            table.add_row(found.name, order, orbits, entry.description)
+            table.add_row(found.name, count_words(found.order), orbits, entry.description)
         _print(table)
 
 

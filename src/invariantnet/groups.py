@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
+from invariantnet.actions import count_words
 from invariantnet.closure import (
     MAX_ENTRIES,
     TOLERANCE,
@@ -128,8 +129,8 @@ class Group:
         """Every element, the identity first."""
         if not self.can_list_elements:
             raise ValueError(
-                f"{self.name} has {self.order:.4g} elements on {self.dim} inputs, too many to list: use its "
-                "orbits or its invariant basis, or a smaller group."
+                f"{self.name} has {count_words(self.order)} elements on {self.dim} inputs, too many to list: use "
+                "its orbits or its invariant basis, or a smaller group."
             )
         if self.is_matrix_group:
             return torch.from_numpy(close_matrices(self.generators, self.order, self.name))

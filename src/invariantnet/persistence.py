@@ -65,6 +65,7 @@ def record(estimator: Any) -> dict[str, Any]:
             "hypotheses": [{"name": g.name, "order": g.order, "shape": g.shape} for g in estimator.hypotheses_],
             "verdict": estimator.posterior_.verdict,
             "chosen": estimator.group_.name,
+            "exact": bool(getattr(estimator.network_, "exact", True)),
             "posterior": asdict(estimator.posterior_),
             "history": asdict(estimator.history_),
         }

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from invariantnet.actions import count_words
+
 DECISIVE = 0.99
 STRONG = 0.90
 BOOTSTRAPS = 2000
@@ -79,9 +81,10 @@ class SymmetryPosterior:
         for name, order, p, evidence in zip(
             self.names, self.orders, self.probabilities, self.log_evidence, strict=True
         ):
-            elements = f"{order:,}" if order < 10**8 else f"{order:.2e}"
             bound = "≤ " if name in self.dropped else ""
-            lines.append(f"{name:{width}}  {elements:>8}  {p:11.3f}  {bound + format(evidence, '.1f'):>12}")
+            lines.append(
+                f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {bound + format(evidence, '.1f'):>12}"
+            )
         return "\n".join([*lines, self.verdict])
 
     def within(self, tolerance: float) -> str:

@@ -14,13 +14,14 @@ import safetensors.torch
 from markupsafe import Markup
 from torch import Tensor, nn
 
-from invariantnet.actions import ACTIONS
+from invariantnet.actions import ACTIONS, count_words
 from invariantnet.catalogue import group as named_group
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.groups import Group
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.measures import TRIVIAL
 from invariantnet.nn import mlp
+from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.persistence import folded, posterior_from, read_record
 from invariantnet.report import charts
 from invariantnet.report.evaluation import orbit_group
@@ -57,6 +58,8 @@ def _html(record: dict[str, Any], clf: InvariantClassifier, folder: Path) -> str
         script=Markup(script),
         script_hash=f"sha256-{digest}",
         words=words,
+        count_words=count_words,
+        invariance=_invariance(record),
         names=posterior.names,
         headline=_headline(posterior, record["chosen"]),
         chosen_words=words(record["chosen"]),
@@ -77,6 +80,14 @@ def _html(record: dict[str, Any], clf: InvariantClassifier, folder: Path) -> str
 def words(name: str) -> str:
     """A hypothesis, as one says it."""
     return "no symmetry" if name == TRIVIAL else name
+
+
+def _invariance(record: dict[str, Any]) -> str:
+    if record["chosen"] == TRIVIAL:
+        return "has no symmetry built in"
+    if record["exact"]:
+        return f"is exactly invariant to {record['chosen']}"
+    return f"is averaged over {SAMPLED} sampled elements of {record['chosen']}, so it is nearly invariant to it,"
 
 
 def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
