@@ -10,7 +10,6 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, block_ends, pointwise
-from invariantnet.inference.heldout import snap
 from invariantnet.inference.posterior import bootstrap_probabilities, log_prior_of
 from invariantnet.likelihoods import Categorical
 from invariantnet.measures import hypotheses
@@ -208,9 +207,6 @@ def test_heldout_moves_towards_the_symmetry_that_is_there(kind, symmetric):
     assert (result.concentration is None) == (kind == "point")
     if kind == "dirichlet":
         torch.testing.assert_close(result.concentration / result.concentration.sum(), result.probabilities)
-    network = snap(result)
-    assert network.groups[0].name == groups[right].name
-    assert inv.check_invariance(network, groups[right], x[:20]) < 1e-5
 
 
 def test_a_network_that_diverges_loses_and_the_others_go_on():

@@ -23,7 +23,6 @@ from invariantnet.catalogue import groups_for
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, BlockScore
-from invariantnet.inference.heldout import snap
 from invariantnet.likelihoods import Categorical, Gaussian, Likelihood
 from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
@@ -149,7 +148,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         """The network for `group_`, untrained."""
         if self.method == "paper":
             return invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
-        pool: Pool = self.pool if self.placement == "features" and self.method == "evidence" else "mean"
+        pool: Pool = self.pool if self.placement == "features" else "mean"
         return self._symmetrized(self._module(self.hidden), self.group_, pool)
 
     @abstractmethod
@@ -183,7 +182,10 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 store=store,
                 on_network=on_network,
             )
-        chosen = self.posterior_.within(self.tolerance)
+        self._train_final(self.posterior_.within(self.tolerance), x, y, weight, seed)
+
+    def _train_final(self, chosen: str, x: Tensor, y: Tensor, weight: Tensor | None, seed: int) -> None:
+        """The network that is invariant to the chosen group, trained on everything."""
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = replace(FINAL, epochs=self.epochs or (50 if self.backbone == "mlp" else 12))
         with training_bar(
@@ -201,7 +203,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
     def _fit_heldout(self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
-        config = HeldOut(training=replace(HeldOut.training, epochs=self.epochs or HeldOut.training.epochs))
+        config = HeldOut()
         result = fit_heldout(
             lambda: self._module(self.hidden),
             self.hypotheses_,
@@ -216,8 +218,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             seed=seed,
         )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(x)))
-        self.network_, self.history_ = snap(result).eval(), result.history
-        self.group_ = self.network_.groups[0]
+        self.path_ = result.history.schemes
+        self._train_final(self.posterior_.favourite, x, y, weight, seed)
 
     def _fit_paper(self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
         self.network_, self.history_ = train(self.make_final_network, x, y, Training(), seed, weight=weight)
@@ -322,8 +324,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         groups: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
             group of the catalogue that acts on the inputs.
         input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
-        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` trains
-            one network and learns π on held-out data; `"paper"` is the printed layer, for comparison.
+        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
+            π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
         backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network.
         hidden: width of the hidden layer of the built-in backbones.
         placement: where the network is averaged over the group; see `nn.Symmetrized`.
@@ -347,6 +349,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         hypotheses_: every group that was compared.
         network_: the fitted torch module; `network_.fold()` gives plain layers.
         history_: the final training, epoch by epoch.
+        path_: π after every epoch, with method `"heldout"`.
         input_shape_: shape of one input.
         n_features_in_: numbers per input.
         classes_: the labels.

@@ -21,9 +21,7 @@ GENEROUS = 0.5
 def figure1(method: str, seed: int) -> list[FitRecipe]:
     """The path of the posterior on the four data sets."""
     if method == "heldout":
-        return [
-            FitRecipe(f"mnist:{v}", HELD_OUT, seed, truth, "heldout", epochs=60) for v, truth in VARIANTS.items()
-        ]
+        return [FitRecipe(f"mnist:{v}", HELD_OUT, seed, truth, "heldout") for v, truth in VARIANTS.items()]
     return full(seed)
 
 

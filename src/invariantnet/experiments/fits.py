@@ -73,8 +73,8 @@ def run_fit(recipe: FitRecipe) -> Record:
 
 def _trajectory(clf: InvariantClassifier) -> list[list[float]]:
     """The posterior from the prior on: after every block, or, where π is learned, after every epoch."""
-    if clf.method != "evidence":
-        return [[round(p, 5) for p in pi] for pi in clf.history_.schemes]
+    if clf.method == "heldout":
+        return [[round(p, 5) for p in pi] for pi in clf.path_]
     names = clf.posterior_.names
     rows = [[row["probabilities"][name] for name in names] for row in clf.posterior_.race]
     return [[round(p, 5) for p in row] for row in [[1 / len(names)] * len(names), *rows]]

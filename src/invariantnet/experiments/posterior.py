@@ -26,7 +26,7 @@ def posterior(seed: int) -> list[FitRecipe]:
     recipes.append(FitRecipe("mnist:d4", 5000, seed, "d4"))
     recipes.append(FitRecipe("mnist:rotated", 5000, seed, "rot90", groups=("rot180", "rot90")))
     recipes += [FitRecipe(f"table:{name}", n, seed, "trivial") for name, (_, n) in TABULAR.items()]
-    recipes += [FitRecipe(f"mnist:{v}", 5000, seed, truth, "heldout", epochs=60) for v, truth in VARIANTS.items()]
+    recipes += [FitRecipe(f"mnist:{v}", 5000, seed, truth, "heldout") for v, truth in VARIANTS.items()]
     if seed < CATALOGUE_SEEDS:
         recipes += [
             FitRecipe(f"mnist:{v}", 5000, seed, truth, groups=EVERY_IMAGE_GROUP) for v, truth in VARIANTS.items()
