@@ -14,7 +14,7 @@ ROOT = Path(invariantnet.__file__).parent
 ORDER = [
     "storage", "progress", "cluster",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
-    "priors", "likelihoods", "nn", "objectives", "training", "inference",
+    "priors", "likelihoods", "nn", "objectives", "team", "training", "inference",
     "weighting", "persistence", "estimator", "report", "fit", "bench", "experiments", "cli", "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"fit", "experiments", "report", "cli", "__main__", "estimator"}

@@ -58,6 +58,10 @@ class Fit:
     """Processes that train at the same time."""
     cluster: str | None = None
     """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
+    devices: int = 1
+    """Processes that share the training of each network, one per GPU, or per core where there is none."""
+    nodes: int = 1
+    """Machines with so many devices each; start the same command on every one with torchrun."""
     resume: bool = False
     """Go on with an interrupted run of the same settings; what is finished is not repeated."""
     shape: str | None = None
@@ -80,6 +84,7 @@ class Fit:
         """Fit, and print the verdict."""
         from invariantnet.cluster import on_cluster
         from invariantnet.fit import Settings, fit
+        from invariantnet.team import together
 
         names = tuple(name.strip() for name in self.groups.split(",") if name.strip())
         settings = Settings(
@@ -96,8 +101,10 @@ class Fit:
             seed=self.seed,
             jobs=self.jobs,
         )
-        with on_cluster(self.cluster):
+        with on_cluster(self.cluster), together(self.devices, self.nodes) as team:
             record = fit(settings, self.out, resume=self.resume, **_reading(self))
+        if team.rank:
+            return
         if self.json:
             print(json.dumps(record, indent=1, ensure_ascii=False))
             return

@@ -18,6 +18,7 @@ from invariantnet.estimator import InvariantClassifier, Method
 from invariantnet.inference.store import FolderStore
 from invariantnet.report import evaluate, fit_plain, write_report
 from invariantnet.storage import locked, writable_folder, write_bytes
+from invariantnet.team import our_team
 
 PLAIN = "plain.safetensors"
 CHUNK = 65_536
@@ -54,6 +55,8 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     if not 0 <= settings.test_share < 1:
         raise ValueError(f"a test share of {settings.test_share} is no share: pass a number from 0 to below 1.")
     data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
+    if our_team().rank:
+        return _fit(settings, data, out, FolderStore(out / persistence.UNFINISHED / settings.digest, writes=False))
     writable_folder(out)
     with locked(out):
         work = out / persistence.UNFINISHED
@@ -76,7 +79,7 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
         tolerance=settings.tolerance,
         jobs=settings.jobs,
         random_state=settings.seed,
-        verbose=1,
+        verbose=int(our_team().rank == 0),
     )
     names = np.array(data.class_names)
     fitted = store.folder / "fitted"
@@ -84,8 +87,11 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
         clf = InvariantClassifier.load(fitted)
     else:
         clf.fit_with(x, names[y], store=store)
-        clf.save(fitted)
+        if not our_team().rank:
+            clf.save(fitted)
     plain = fit_plain(clf, x, names[y], settings.seed)
+    if our_team().rank:
+        return persistence.record(clf)
     evaluation = evaluate(clf, plain, data.x_test, names[data.y_test])
     write_bytes(out / PLAIN, safetensors.torch.save(plain.state_dict()))
     persistence.save(

@@ -15,6 +15,7 @@ from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.scheme import Scheme
 from invariantnet.objectives import HasKL, LogPosterior, total
+from invariantnet.team import our_team
 
 EVALUATION_BATCH = 4096
 _DRAWING = threading.RLock()
@@ -103,7 +104,7 @@ def _fit(
     on_step: Callable[[nn.Module], None] | None,
     skip: Sequence[str],
 ) -> History:
-    network, likelihood = objective.network, objective.likelihood
+    network, likelihood, team = objective.network, objective.likelihood, our_team()
     epochs = config.all_epochs(len(x))
     parameters = [p for name, p in network.named_parameters() if name not in skip]
     optimizer = torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay, fused=True)
@@ -122,9 +123,16 @@ def _fit(
         totals: dict[str, Tensor] = {}
         batches = torch.randperm(len(x)).to(x.device).split(config.batch_size)
         for batch in batches:
-            terms = objective.terms(x[batch], y[batch], None if weight is None else weight[batch])
+            ours = team.share(batch)
+            share = len(ours) / len(batch)
+            ours = ours if len(ours) else batch[:1]
+            terms = objective.terms(x[ours], y[ours], None if weight is None else weight[ours])
+            if team.size > 1:
+                # Shares may be uneven, or empty; the priors count once.
+                terms = {k: v * (share if k == "log_likelihood" else 1 / team.size) for k, v in terms.items()}
             optimizer.zero_grad()
             (-total(terms.values())).backward()
+            team.sum_gradients(parameters)
             optimizer.step()
             if schedule:
                 schedule.step()

@@ -19,11 +19,12 @@ class FolderStore(MutableMapping[str, BlockScore]):
 
     Args:
         folder: where the files are; it is made when the first is written.
+        writes: whether new scores become files.
 
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, writes: bool = True) -> None:
+        self.folder, self.writes = folder, writes
         self.read: dict[str, BlockScore] = {}
 
     def __getitem__(self, key: str) -> BlockScore:
@@ -37,12 +38,14 @@ class FolderStore(MutableMapping[str, BlockScore]):
         return self.read[key]
 
     def __setitem__(self, key: str, score: BlockScore) -> None:
+        self.read[key] = score
+        if not self.writes:
+            return
         self.folder.mkdir(parents=True, exist_ok=True)
         content = safetensors.numpy.save(
             {"log_likelihood": score.log_likelihood}, {"accuracy": json.dumps(score.accuracy)}
         )
         write_bytes(self._path(key), content)
-        self.read[key] = score
 
     def __delitem__(self, key: str) -> None:
         self.read.pop(key, None)
