@@ -9,10 +9,11 @@ from pathlib import Path
 
 from invariantnet.experiments.beyond import beyond_page
 from invariantnet.experiments.page import reproduction_page
+from invariantnet.experiments.speed import speed_page
 from invariantnet.storage import write_text
 
 ROOT = Path(__file__).parent.parent
-FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration")
+FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration", "growth")
 TABLES = ("posterior", "calibration")
 
 
@@ -31,6 +32,7 @@ def main() -> None:
         shutil.copy(ROOT / "results" / f"{name}.png", ROOT / "docs/pictures" / f"{name}.png")
     write_text(ROOT / "docs/reproduction.md", reproduction_page(ROOT / "results"))
     write_text(ROOT / "docs/beyond.md", beyond_page(ROOT / "results"))
+    write_text(ROOT / "docs/speed.md", speed_page(ROOT / "results"))
     write_text(ROOT / "README.md", readme())
 
 
