@@ -136,12 +136,13 @@ start, most of it the weights, their four moved copies and their gradients.
 
 ## What a large problem would take
 
-A million images of 3×224×224, ten hypotheses, two networks each, nothing dropped, 25 epochs, 800 units: \\(4
-\\cdot H \\cdot S \\cdot E \\cdot N \\cdot D \\cdot m\\) operations, that is {operations}. At 20 TFLOP/s, the
-order of magnitude of one current GPU, about {hours} hours; with `--cluster` and one GPU for each of the
+A million images of 3×224×224, ten hypotheses, two networks each, nothing dropped, 25 epochs, 800 units:
+\\(4 \\cdot H \\cdot S \\cdot E \\cdot N \\cdot D \\cdot m\\) operations, that is {operations}. At 20 TFLOP/s,
+the order of magnitude of one current GPU, about {hours} hours; with `--cluster` and one GPU for each of the
 {machines} networks about {minutes} minutes. Racing drops most of the hypotheses on the way. These are
 extrapolations: the largest problem run here has 60,000 images of 28×28.
 
 `--jobs` trains networks side by side on one machine, `--cluster tcp://…` on others, through dask; `--devices 2`
 shares each network among processes, through lightning-fabric, which pays only when one network is too large for
-one device. """
+one device.
+"""
