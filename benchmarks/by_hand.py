@@ -44,15 +44,12 @@ def by_hand(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[str, MLPClassifier
     return best, mlp(seed).fit(*augmented(x, y, best))
 
 
-def measured(function, x_test: np.ndarray, y_test: np.ndarray) -> dict:
+def measured(function, x: np.ndarray, y: np.ndarray, seed: int, data: inv.datasets.Dataset) -> dict:
     start = time.process_time()
-    chosen, model = function()
+    chosen, model = function(x, y, seed)
     seconds = time.process_time() - start
-    return {
-        "chosen": chosen,
-        "accuracy": round(100 * model.score(x_test, y_test), 2),
-        "cpu_seconds": round(seconds, 1),
-    }
+    accuracy = 100 * model.score(data.x_test, data.y_test)
+    return {"chosen": chosen, "accuracy": round(accuracy, 2), "cpu_seconds": round(seconds, 1)}
 
 
 def ours(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[str, inv.InvariantClassifier]:
