@@ -7,21 +7,19 @@ import re
 import shutil
 from pathlib import Path
 
-from invariantnet.experiments.beyond import beyond_page
+from invariantnet.experiments.beyond import beyond_page, headline
 from invariantnet.experiments.page import reproduction_page
 from invariantnet.experiments.speed import speed_page
 from invariantnet.storage import write_text
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration", "growth")
-TABLES = ("posterior", "calibration")
 
 
 def readme() -> str:
     """The README with its tables as the results have them."""
     text = (ROOT / "README.md").read_text()
-    for name in TABLES:
-        table = (ROOT / f"results/{name}.md").read_text()
+    for name, table in headline(ROOT / "results").items():
         text = re.sub(f"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{table}\g<2>", text, flags=re.DOTALL)
     return text
 

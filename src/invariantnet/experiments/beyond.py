@@ -29,6 +29,15 @@ def beyond_page(folder: Path) -> str:
     )
 
 
+def headline(folder: Path) -> dict[str, str]:
+    """The tables of the README."""
+    evidence = [r for r in results.read(folder, "posterior") if r["method"] == "evidence"]
+    return {
+        "posterior": tables.posterior(evidence),
+        "calibration": tables.calibration(results.read(folder, "calibration")),
+    }
+
+
 def _named(records: Flat) -> str:
     lines = []
     for method in ("evidence", "heldout"):
@@ -80,6 +89,10 @@ All seeds are shown; test data is touched once; hyperparameters were chosen on t
 
 Tables of scikit-learn, their columns forced into an image, have no symmetry, and come out so. With the number of
 examples so small a wrong favourite happens; the probability beside it says how little it is to be relied upon.
+
+The lowest posterior on 5,000 permuted images comes from one seed: the two best hypotheses are 51 nats apart, and
+the bootstrap puts the other one first in one resample of twenty. Four networks per hypothesis instead of two gave
+0.947 there, blocks that grow by 1.5 instead of 2 gave 0.954: it is the data's own uncertainty.
 
 ## Are its probabilities honest?
 
