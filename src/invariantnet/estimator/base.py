@@ -1,7 +1,6 @@
-"""The scikit-learn face: fit, and ask which symmetry the data has."""
+"""What classifier and regressor share: candidates, the comparison, the final network, files."""
 
 import contextlib
-import copy
 import html
 from abc import abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
@@ -11,9 +10,8 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 
@@ -23,12 +21,12 @@ from invariantnet.catalogue import groups_for
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, BlockScore
-from invariantnet.likelihoods import Categorical, Gaussian, Likelihood
+from invariantnet.likelihoods import Likelihood
 from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, training_bar
-from invariantnet.training import Training, predict, threads, train
+from invariantnet.training import Training, threads, train
 from invariantnet.weighting import merge_equal
 
 Method = Literal["evidence", "heldout", "paper"]
@@ -317,111 +315,6 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
 
 
-class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[misc]
-    """A classifier that finds the symmetry of its data and is exactly invariant to it.
-
-    Args:
-        groups: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
-            group of the catalogue that acts on the inputs.
-        input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
-        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
-            π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
-        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network.
-        hidden: width of the hidden layer of the built-in backbones.
-        placement: where the network is averaged over the group; see `nn.Symmetrized`.
-        pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
-            are always compared with the mean: a maximum makes networks with larger groups more flexible, and
-            so favours them where there is no symmetry at all.
-        tolerance: nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
-            the largest group that is affordable, for inputs that will be transformed after training.
-        joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
-        prior: α of the Dirichlet prior over the hypotheses.
-        seeds: networks per hypothesis.
-        epochs: of the final training on everything; by default 50 for an MLP, and 12 for other backbones.
-        jobs: processes that train at the same time.
-        device: `"auto"` is a GPU where there is one.
-        random_state: decides everything that is drawn.
-        verbose: 1 shows a progress bar in a terminal.
-
-    Attributes:
-        posterior_: the `SymmetryPosterior`.
-        group_: the group that the network is invariant to.
-        hypotheses_: every group that was compared.
-        network_: the fitted torch module; `network_.fold()` gives plain layers.
-        history_: the final training, epoch by epoch.
-        path_: π after every epoch, with method `"heldout"`.
-        input_shape_: shape of one input.
-        n_features_in_: numbers per input.
-        classes_: the labels.
-
-    >>> import invariantnet as inv
-    >>> data = inv.datasets.load("digits:flipped")
-    >>> clf = InvariantClassifier(groups=["flips"], input_shape=(8, 8), seeds=1, epochs=10, random_state=0)
-    >>> clf.fit(data.x_train, data.y_train).group_.name
-    'flips'
-
-    """
-
-    likelihood = Categorical()
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class."""
-        return self._log_probabilities(X).exp().numpy()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
-        chosen = self._log_probabilities(X).argmax(-1).numpy()
-        return self.classes_[chosen]
-
-    def _log_probabilities(self, X: Any) -> Tensor:
-        return predict(self._fitted(), self._tensor(X), self.likelihood).cpu()
-
-    def _targets(self, y: Any, examples: int) -> np.ndarray:
-        labels = _column(y, examples)
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        self.outputs_ = len(self.classes_)
-        if self.outputs_ < 2:
-            raise ValueError(
-                f"only one class, {self.classes_[0]!r}: labels must differ for anything to be learned."
-            )
-        return codes.astype(np.int64)
-
-
-class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[misc]
-    """A regressor that finds the symmetry of its data; Gaussian errors, of a size that it learns too.
-
-    Parameters and attributes are those of `InvariantClassifier`; there is no method `"paper"`.
-
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 4))
-    >>> y = abs(X).max(1)
-    >>> reg = InvariantRegressor(groups=["reversal", "sign"], seeds=1, random_state=0).fit(X, y)
-    >>> reg.posterior_.favourite
-    'reversal+sign'
-
-    """
-
-    likelihood = Gaussian()
-    methods = ("evidence", "heldout")
-    outputs_ = 2
-
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """The mean; and its standard error, if asked for."""
-        # In double precision, so that a number does not depend on the batch that it was predicted in.
-        output = predict(copy.deepcopy(self._fitted()).double(), self._tensor(X).double(), self.likelihood).cpu()
-        mean = (output[:, 0] * self.y_scale_ + self.y_mean_).numpy()
-        return (mean, (self.likelihood.error(output) * self.y_scale_).numpy()) if return_std else mean
-
-    def _targets(self, y: Any, examples: int) -> np.ndarray:
-        return _column(y, examples).astype(np.float64)
-
-    def _encoded(self, targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        self.y_mean_ = float(np.average(targets, weights=weights))
-        self.y_scale_ = float(np.average((targets - self.y_mean_) ** 2, weights=weights)) ** 0.5 or 1.0
-        return ((targets - self.y_mean_) / self.y_scale_).astype(np.float32)
-
-
 def compared_width(hidden: int, group: Group, rivals: Sequence[Group], examples: int) -> int:
     """Width of a hypothesis' network in the comparison.
 
@@ -433,7 +326,8 @@ def compared_width(hidden: int, group: Group, rivals: Sequence[Group], examples:
     return int(hidden * max(1.0, min(examples / PLENTY, largest / group.order)))
 
 
-def _column(y: Any, examples: int) -> np.ndarray:
+def as_column(y: Any, examples: int) -> np.ndarray:
+    """One finite target per input."""
     values = column_or_1d(y.detach().cpu().numpy() if isinstance(y, Tensor) else y, warn=True)
     if len(values) != examples:
         raise ValueError(f"{examples} inputs, but {len(values)} targets: pass one target per input.")

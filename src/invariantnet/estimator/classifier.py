@@ -1,0 +1,83 @@
+"""Classes."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from invariantnet.estimator.base import InvariantEstimator, as_column
+from invariantnet.likelihoods import Categorical
+from invariantnet.training import predict
+
+
+class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[misc]
+    """A classifier that finds the symmetry of its data and is exactly invariant to it.
+
+    Args:
+        groups: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
+            group of the catalogue that acts on the inputs.
+        input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
+        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
+            π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
+        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network.
+        hidden: width of the hidden layer of the built-in backbones.
+        placement: where the network is averaged over the group; see `nn.Symmetrized`.
+        pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
+            are always compared with the mean: a maximum makes networks with larger groups more flexible, and
+            so favours them where there is no symmetry at all.
+        tolerance: nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
+            the largest group that is affordable, for inputs that will be transformed after training.
+        joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
+        prior: α of the Dirichlet prior over the hypotheses.
+        seeds: networks per hypothesis.
+        epochs: of the final training on everything; by default 50 for an MLP, and 12 for other backbones.
+        jobs: processes that train at the same time.
+        device: `"auto"` is a GPU where there is one.
+        random_state: decides everything that is drawn.
+        verbose: 1 shows a progress bar in a terminal.
+
+    Attributes:
+        posterior_: the `SymmetryPosterior`.
+        group_: the group that the network is invariant to.
+        hypotheses_: every group that was compared.
+        network_: the fitted torch module; `network_.fold()` gives plain layers.
+        history_: the final training, epoch by epoch.
+        path_: π after every epoch, with method `"heldout"`.
+        input_shape_: shape of one input.
+        n_features_in_: numbers per input.
+        classes_: the labels.
+
+    >>> import invariantnet as inv
+    >>> data = inv.datasets.load("digits:flipped")
+    >>> clf = InvariantClassifier(groups=["flips"], input_shape=(8, 8), seeds=1, epochs=10, random_state=0)
+    >>> clf.fit(data.x_train, data.y_train).group_.name
+    'flips'
+
+    """
+
+    likelihood = Categorical()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class."""
+        return self._log_probabilities(X).exp().numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class."""
+        chosen = self._log_probabilities(X).argmax(-1).numpy()
+        return self.classes_[chosen]
+
+    def _log_probabilities(self, X: Any) -> Tensor:
+        return predict(self._fitted(), self._tensor(X), self.likelihood).cpu()
+
+    def _targets(self, y: Any, examples: int) -> np.ndarray:
+        labels = as_column(y, examples)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.outputs_ = len(self.classes_)
+        if self.outputs_ < 2:
+            raise ValueError(
+                f"only one class, {self.classes_[0]!r}: labels must differ for anything to be learned."
+            )
+        return codes.astype(np.int64)

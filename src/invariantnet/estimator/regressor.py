@@ -1,0 +1,45 @@
+"""Numbers."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from invariantnet.estimator.base import InvariantEstimator, as_column
+from invariantnet.likelihoods import Gaussian
+from invariantnet.training import predict
+
+
+class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[misc]
+    """A regressor that finds the symmetry of its data; Gaussian errors, of a size that it learns too.
+
+    Parameters and attributes are those of `InvariantClassifier`; there is no method `"paper"`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 4))
+    >>> y = abs(X).max(1)
+    >>> reg = InvariantRegressor(groups=["reversal", "sign"], seeds=1, random_state=0).fit(X, y)
+    >>> reg.posterior_.favourite
+    'reversal+sign'
+
+    """
+
+    likelihood = Gaussian()
+    methods = ("evidence", "heldout")
+    outputs_ = 2
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """The mean; and its standard error, if asked for."""
+        # In double precision, so that a number does not depend on the batch that it was predicted in.
+        output = predict(copy.deepcopy(self._fitted()).double(), self._tensor(X).double(), self.likelihood).cpu()
+        mean = (output[:, 0] * self.y_scale_ + self.y_mean_).numpy()
+        return (mean, (self.likelihood.error(output) * self.y_scale_).numpy()) if return_std else mean
+
+    def _targets(self, y: Any, examples: int) -> np.ndarray:
+        return as_column(y, examples).astype(np.float64)
+
+    def _encoded(self, targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        self.y_mean_ = float(np.average(targets, weights=weights))
+        self.y_scale_ = float(np.average((targets - self.y_mean_) ** 2, weights=weights)) ** 0.5 or 1.0
+        return ((targets - self.y_mean_) / self.y_scale_).astype(np.float32)
