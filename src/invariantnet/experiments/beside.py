@@ -67,6 +67,8 @@ def flatten(what: str, recipes: Sequence[FitRecipe], records: Sequence[Record]) 
 def model_name(recipe: FitRecipe) -> str:
     """As in the tables."""
     words = ["ours", recipe.method] if recipe.tolerance == 0 else ["ours", recipe.backbone.upper(), *recipe.groups]
+    if recipe.method == "heldout":
+        words.append(f"n = {recipe.n:,}")
     if recipe.tolerance and not recipe.without:
         words.append("all ten digits")
     return f"{words[0]} ({', '.join(words[1:])})"

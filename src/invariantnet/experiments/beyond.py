@@ -115,11 +115,11 @@ symmetry, easy and hard, n from 100 to 1,000.
 ## Table 1, with ours
 
 Trained on plain images, no augmentation; `tolerance` affords D4. An exactly invariant network has three equal
-numbers (the two transformed test sets are drawn anew for each seed, without 6 and 9, where these are left out).
+numbers. 6 and 9 are left out of training and test images, as in the reproduction, unless a row says otherwise.
 
 {table1}
 What limits it: with all ten digits a 6 turned by 180° is a 9, and a network that is invariant to turns has to
-guess. The plain test set of the rows *all ten digits* shows what that costs.
+guess. The rows *all ten digits*, where they were run, show what that costs.
 
 ## A comparison that was wrong, and is mended
 

@@ -18,7 +18,7 @@ OTHER = "#9b89b3"
 MANY_HYPOTHESES = 4
 MODEL_ORDER = (
     "ours (evidence)",
-    "ours (heldout)",
+    "ours (heldout, n = 5,000)",
     "InvariantNet (rot)",
     "InvariantNet (flip)",
     "RotNet",
