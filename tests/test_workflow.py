@@ -130,7 +130,11 @@ def contents(folder):
 
 def interrupted(folder, how, after):
     process = subprocess.Popen(
-        [COMMAND, *SLOW, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [COMMAND, *SLOW, "--out", folder],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # A shell that runs the tests in the background ignores Ctrl-C, and its children would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while len(list((folder / "unfinished").rglob("*.safetensors"))) < after:
