@@ -90,13 +90,13 @@ All seeds are shown; test data is touched once; hyperparameters were chosen on t
 Tables of scikit-learn, their columns forced into an image, have no symmetry, and come out so. With the number of
 examples so small a wrong favourite happens; the probability beside it says how little it is to be relied upon.
 
-Among all image groups, with many hypotheses of two elements, 5,000 permuted images do not settle it: the posterior
-is spread over the smallest groups and none, and the verdict is *inconclusive*. A group of two elements costs little
-where there is no symmetry, so more data is needed to rule it out. Ask about the groups you suspect.
+Among all image groups, with many hypotheses of two elements, 5,000 permuted images do not settle it: the
+posterior is spread over the smallest groups and none, and the verdict is *inconclusive*. A group of two elements
+costs little where there is no symmetry, so more data is needed to rule it out. Ask about the groups you suspect.
 
-The lowest posterior on 5,000 permuted images and two candidates comes from one seed: the two best hypotheses are 51 nats apart, and
-the bootstrap puts the other one first in one resample of twenty. Four networks per hypothesis instead of two gave
-0.947 there, blocks that grow by 1.5 instead of 2 gave 0.954: it is the data's own uncertainty.
+The lowest posterior on 5,000 permuted images and two candidates comes from one seed: the two best hypotheses are
+51 nats apart, and the bootstrap puts the other one first in one resample of twenty. Four networks per hypothesis
+instead of two gave 0.947 there, blocks that grow by 1.5 instead of 2 gave 0.954: it is the data's own uncertainty.
 
 ## Are its probabilities honest?
 
