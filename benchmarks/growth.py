@@ -36,7 +36,7 @@ def comparison(n: int, names: tuple[str, ...], shape: tuple[int, ...] = (8, 8)) 
     x, y = torch.rand(n, int(np.prod(shape))), torch.randint(2, (n,))
     groups = hypotheses([inv.group(name, shape=shape) for name in names], closed=False)
 
-    def make(group: inv.Group, examples: int) -> torch.nn.Module:
+    def make(group: inv.Group) -> torch.nn.Module:
         return Symmetrized(mlp(shape, 2, 32), [group])
 
     start = time.process_time()

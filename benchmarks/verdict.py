@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import invariantnet as inv
-from invariantnet.estimator import compared_width
+from invariantnet.estimator import compared_units
 from invariantnet.inference import Evidence, gather_evidence
 from invariantnet.measures import hypotheses
 from invariantnet.nn import Symmetrized, mlp
@@ -35,8 +35,8 @@ def main() -> None:
     x, y = torch.from_numpy(data.x_train[:5000]), torch.from_numpy(data.y_train[:5000])
     groups = hypotheses([inv.group(name, shape=SHAPE) for name in ("rot90", "flips")])
 
-    def make(group: inv.Group, examples: int) -> torch.nn.Module:
-        return Symmetrized(mlp(SHAPE, 10, compared_width(100, group, groups, examples)), [group])
+    def make(group: inv.Group) -> torch.nn.Module:
+        return Symmetrized(mlp(SHAPE, 10, 50, units=compared_units(group, groups)), [group])
 
     rows = []
     for name, margin in (("racing", Evidence.margin), ("plain loop", np.inf)):

@@ -1,7 +1,7 @@
 """The scikit-learn face: fit, and ask which symmetry the data has."""
 
-from invariantnet.estimator.base import FINAL, InvariantEstimator, Method, compared_width
+from invariantnet.estimator.base import FINAL, InvariantEstimator, Method, compared_units
 from invariantnet.estimator.classifier import InvariantClassifier
 from invariantnet.estimator.regressor import InvariantRegressor
 
-__all__ = ["FINAL", "InvariantClassifier", "InvariantEstimator", "InvariantRegressor", "Method", "compared_width"]
+__all__ = ["FINAL", "InvariantClassifier", "InvariantEstimator", "InvariantRegressor", "Method", "compared_units"]

@@ -39,7 +39,6 @@ FINAL = Training(
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
 SMALL = 1_000_000
-PLENTY = 2000
 MOST_COPIES = 8
 
 
@@ -251,18 +250,20 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{group.name} acts on {group.dim} numbers, an input has {self.n_features_in_}.")
         return hypotheses(found, closed=self.joins)
 
-    def _compared_network(self, group: Group, examples: int) -> nn.Module:
-        width = compared_width(self.hidden, group, self.hypotheses_, examples)
-        return self._symmetrized(self._module(width), group, "mean")
+    def _compared_network(self, group: Group) -> nn.Module:
+        # Half of the features tell the hypotheses apart as well, at half the cost.
+        module = self._module(-(-self.hidden // 2), compared_units(group, self.hypotheses_))
+        return self._symmetrized(module, group, "mean")
 
     def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
         probabilities = self.likelihood.averages_probabilities
         return Symmetrized(module, [group], self.placement, pool, scale=self.scale_, probabilities=probabilities)
 
-    def _module(self, hidden: int) -> nn.Module:
+    def _module(self, hidden: int, units: int = 1) -> nn.Module:
         if callable(self.backbone):
             return self.backbone(self.input_shape_, self.outputs_)
-        return {"mlp": mlp, "cnn": convnet}[self.backbone](self.input_shape_, self.outputs_, hidden)
+        make = mlp if self.backbone == "mlp" else convnet
+        return make(self.input_shape_, self.outputs_, hidden, units=units)
 
     def _fitted(self) -> nn.Module:
         check_is_fitted(self, "network_")
@@ -315,15 +316,15 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
 
 
-def compared_width(hidden: int, group: Group, rivals: Sequence[Group], examples: int) -> int:
-    """Width of a hypothesis' network in the comparison.
+def compared_units(group: Group, rivals: Sequence[Group]) -> int:
+    """Units that each feature of a hypothesis' network is the mean of, before it is averaged over the group.
 
-    A network averaged over a group folds into a plain one that is wider by the order of the group. With many
-    examples those units alone would make a larger group win, where there is no symmetry at all. So the more
-    examples there are, the more neurons a smaller group gets, until all have equally many units.
+    A feature averaged over a group is the mean of as many units, with tied weights. Those units alone would make a
+    larger group win where there is no symmetry at all. So a smaller group gets as many more, untied: all networks
+    have equally many, and each hypothesis is nothing but a constraint on the same plain network.
     """
-    largest = min(MOST_COPIES, max(g.order for g in rivals))
-    return int(hidden * max(1.0, min(examples / PLENTY, largest / group.order)))
+    largest = max(g.order for g in rivals)
+    return min(MOST_COPIES, largest) // min(MOST_COPIES, group.order)
 
 
 def as_column(y: Any, examples: int) -> np.ndarray:

@@ -1,9 +1,10 @@
 r"""One network per hypothesis, compared by prequential evidence.
 
 The data comes in blocks that grow. A network trained on all blocks so far predicts the labels of the next, so
-every label but those of the first block is predicted once, never by a network that saw it. The sum of the log
-probabilities, $\sum_b \log p(y_b \mid x_b, D_{<b})$, is the log evidence given the first block. It rewards a
-constraint that helps to generalise, which the training likelihood never does.
+every label but those of the first block is predicted once, never by a network that saw it. A hypothesis predicts
+with the average of its networks. The sum of the log probabilities, $\sum_b \log p(y_b \mid x_b, D_{<b})$, is the
+log evidence given the first block. It rewards a constraint that helps to generalise, which the training likelihood
+never does.
 """
 
 import itertools
@@ -19,18 +20,24 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from invariantnet.groups import Group, transform
-from invariantnet.inference.posterior import Price, SymmetryPosterior, bootstrap_probabilities, log_prior_of
+from invariantnet.inference.posterior import (
+    Price,
+    SymmetryPosterior,
+    bootstrap_probabilities,
+    log_prior_of,
+    mean_prediction,
+)
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.measures import Measure
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
 from invariantnet.training import Training, predict, train
 
-MakeNetwork = Callable[[Group, int], nn.Module]
-"""Of a hypothesis, to be trained on so many examples."""
+MakeNetwork = Callable[[Group], nn.Module]
+"""Of a hypothesis."""
 
 PER_BLOCK = Training(
-    epochs=25,
+    epochs=12,
     batch_size=64,
     learning_rate=3e-3,
     weight_decay=1e-2,
@@ -104,6 +111,7 @@ def gather_evidence(
     log_prior = log_prior_of(alpha, len(groups))
     alive = list(range(len(groups)))
     scored = np.zeros((len(groups), config.seeds, len(x) - ends[0]))
+    counts = np.ones(len(x) - ends[0]) if weight is None else weight[ends[0] :].double().cpu().numpy()
     dropped: dict[int, int] = {}
     race: list[dict[str, Any]] = []
     accuracy: dict[int, dict[str, float]] = {}
@@ -140,33 +148,34 @@ def gather_evidence(
         for (k, s), key in zip(jobs, keys, strict=True):
             scored[k, s, start - ends[0] : end - ends[0]] = store[key].log_likelihood
             accuracy[k] = store[key].accuracy if s == 0 else accuracy[k]
-        seen = _with_bounds(scored, alive, dropped)[:, :, : end - ends[0]]
-        probabilities = bootstrap_probabilities(seen, log_prior, seed)
+        until = end - ends[0]
+        bounded = _with_bounds(scored, counts, alive, dropped)[:, :, :until]
+        probabilities = bootstrap_probabilities(bounded, log_prior, seed, counts[:until])
+        seen = mean_prediction(bounded) * counts[:until]
         race.append(
             {
-                "examples": end - ends[0],
-                "log_evidence": {groups[k].name: float(seen[k].mean(0).sum()) for k in alive},
+                "examples": until,
+                "log_evidence": {groups[k].name: float(seen[k].sum()) for k in alive},
                 "probabilities": {g.name: float(p) for g, p in zip(groups, probabilities, strict=True)},
             }
         )
-        if config.tolerance and _all_priced(seen[:, :, start - ends[0] :].mean(1), config.tolerance):
+        if config.tolerance and _all_priced(seen[:, start - ends[0] :], config.tolerance):
             break
         for k in _hopeless(seen, alive, [g.order for g in groups], np.inf if config.tolerance else config.margin):
             alive.remove(k)
-            dropped[k] = end - ends[0]
+            dropped[k] = until
         if len(alive) == 1:
             break
-    scored = _with_bounds(scored, alive, dropped)[:, :, : end - ends[0]]
-    totals = scored.sum(-1)
+    totals = (bounded * counts[:until]).sum(-1)
     return SymmetryPosterior(
         names=tuple(g.name for g in groups),
         orders=tuple(g.order for g in groups),
         probabilities=tuple(race[-1]["probabilities"].values()),
-        log_evidence=tuple(totals.mean(1).tolist()),
+        log_evidence=tuple(seen.sum(1).tolist()),
         log_evidence_spread=tuple((totals.std(1, ddof=1) if config.seeds > 1 else totals.std(1)).tolist()),
-        examples=scored.shape[-1],
+        examples=until,
         dropped=tuple(groups[k].name for k in sorted(dropped)),
-        prices=tuple(_prices(groups, accuracy, scored, start - ends[0], dropped)),
+        prices=tuple(_prices(groups, accuracy, seen, start - ends[0], dropped)),
         race=tuple(race),
     )
 
@@ -218,7 +227,7 @@ def _predict_block(
 ) -> BlockScore:
     past, block = data.part(0, start), data.part(start, len(data.x))
     network, _ = train(
-        lambda: make_network(group, start),
+        lambda: make_network(group),
         past.x,
         past.y,
         config.training,
@@ -227,8 +236,6 @@ def _predict_block(
         weight=past.weight,
     )
     values = pointwise(predict(network, block.x, likelihood), block.y, likelihood, config.doubt)
-    if block.weight is not None:
-        values = values * block.weight.double().cpu().numpy()
     shown = block.part(0, PRICED)
     accuracy = {
         g.name: likelihood.score(predict(network, moved_at_random(g, shown.x), likelihood), shown.y)
@@ -241,9 +248,9 @@ def _cost(group: Group, examples: int) -> float:
     return min(group.order, SAMPLED) * float(examples)
 
 
-def _with_bounds(scored: np.ndarray, alive: list[int], dropped: dict[int, int]) -> np.ndarray:
+def _with_bounds(scored: np.ndarray, counts: np.ndarray, alive: list[int], dropped: dict[int, int]) -> np.ndarray:
     """From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound."""
-    leader = max(alive, key=lambda k: scored[k].mean(0).sum())
+    leader = alive[int((mean_prediction(scored[alive]) * counts).sum(1).argmax())]
     bounded = scored.copy()
     for k, until in dropped.items():
         bounded[k, :, until:] = scored[leader, :, until:]
@@ -252,11 +259,10 @@ def _with_bounds(scored: np.ndarray, alive: list[int], dropped: dict[int, int]) 
 
 def _hopeless(seen: np.ndarray, alive: list[int], orders: Sequence[int], margin: float) -> list[int]:
     """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays."""
-    pooled = seen.mean(1)
     found = []
     for k in alive:
         rivals = [j for j in alive if j != k and orders[j] <= orders[k]]
-        gaps = [pooled[j] - pooled[k] for j in rivals]
+        gaps = [seen[j] - seen[k] for j in rivals]
         if any(gap.sum() > margin + 4 * np.sqrt(len(gap)) * gap.std() for gap in gaps):
             found.append(k)
     return found
@@ -271,18 +277,17 @@ def _all_priced(block: np.ndarray, tolerance: float) -> bool:
 def _prices(
     groups: Sequence[Group],
     accuracy: dict[int, dict[str, float]],
-    scored: np.ndarray,
+    seen: np.ndarray,
     last: int,
     dropped: dict[int, int],
 ) -> list[Price]:
     """Cost and benefit of each group, on the last block that it took part in."""
     prices = []
-    pooled = scored.mean(1)
     for k, group in enumerate(groups):
-        until = dropped.get(k, scored.shape[-1])
+        until = dropped.get(k, seen.shape[-1])
         part = slice(last if k not in dropped else 0, until)
-        best = pooled[:, part].sum(1).max()
-        loss = float(best - pooled[k, part].sum()) / (part.stop - part.start)
+        best = seen[:, part].sum(1).max()
+        loss = float(best - seen[k, part].sum()) / (part.stop - part.start)
         prices.append(Price(group.name, group.order, loss, accuracy[k]))
     return prices
 

@@ -17,10 +17,13 @@ def invariant_net(groups: Sequence[Group], classes: int, hidden: int = 100, **la
     return nn.Sequential(InvariantLinear(groups, hidden, **layer), nn.ReLU(), nn.Linear(hidden, classes))
 
 
-def mlp(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
-    """One hidden layer; `bayesian` makes it the paper's BMLP."""
+def mlp(
+    shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False, units: int = 1
+) -> nn.Sequential:
+    """One hidden layer; `bayesian` makes it the paper's BMLP; a feature is the mean of so many `units`."""
     linear: Callable[[int, int], nn.Module] = BayesianLinear if bayesian else nn.Linear
-    return nn.Sequential(linear(math.prod(shape), hidden), nn.ReLU(), linear(hidden, classes))
+    first = linear(math.prod(shape), hidden * units)
+    return nn.Sequential(first, nn.ReLU(), *_mean_of(units), linear(hidden, classes))
 
 
 def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
@@ -41,7 +44,7 @@ def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bo
     )
 
 
-def convnet(shape: tuple[int, ...], classes: int, hidden: int = 100) -> nn.Sequential:
+def convnet(shape: tuple[int, ...], classes: int, hidden: int = 100, *, units: int = 1) -> nn.Sequential:
     """Three convolutions with batch norm, each halving the image, and one hidden layer: what one would deploy."""
     channels, height, width = image_shape(shape)
     layers: list[nn.Module] = [nn.Unflatten(-1, (channels, height, width))]
@@ -53,8 +56,13 @@ def convnet(shape: tuple[int, ...], classes: int, hidden: int = 100) -> nn.Seque
         layers += [conv, nn.BatchNorm2d(filters), nn.ReLU(), *halving]
         channels, height, width = filters, -(-height // 2), -(-width // 2)
     size = channels * height * width
-    layers += [nn.Flatten(), nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, classes)]
+    layers += [nn.Flatten(), nn.Linear(size, hidden * units), nn.ReLU(), *_mean_of(units)]
+    layers.append(nn.Linear(hidden, classes))
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _mean_of(units: int) -> list[nn.Module]:
+    return [nn.AvgPool1d(units)] if units > 1 else []
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
