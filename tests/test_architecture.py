@@ -12,7 +12,7 @@ ROOT = Path(invariantnet.__file__).parent
 
 # A module may import from those before it, and from its own package.
 ORDER = [
-    "storage", "progress", "cluster",
+    "storage", "rows", "progress", "cluster",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
     "priors", "likelihoods", "nn", "objectives", "team", "training", "inference",
     "weighting", "persistence", "estimator", "report", "fit", "bench", "experiments", "cli", "__main__",

@@ -30,7 +30,8 @@ class Fit:
     """
 
     data: tyro.conf.Positional[str] = "mnist:rotated"
-    """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, or a folder of images."""
+    """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, a folder of images,
+    or one with x.npy and y.npy, which may be larger than memory."""
     groups: str = "rot90,flips"
     """Candidate symmetries, with commas; `invariantnet groups` lists them. Their joins are candidates too.
     `auto` takes every group that acts on the inputs."""
@@ -138,7 +139,7 @@ class Predict:
     model: tyro.conf.Positional[Path]
     """Folder that `invariantnet fit` wrote."""
     data: tyro.conf.Positional[str]
-    """An .npz with x, a .csv, or a folder of images; of mnist or digits the test set."""
+    """An .npz with x, a .csv, a folder of images or one with x.npy; of mnist or digits the test set."""
     out: Path | None = None
     """CSV file; by default it is printed."""
     size: str | None = None

@@ -25,6 +25,7 @@ from invariantnet.inference.posterior import Price, SymmetryPosterior
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn import InvariantLinear
 from invariantnet.nn.symmetrized import Symmetrized
+from invariantnet.rows import Rows, as_inputs, blocks
 from invariantnet.storage import writable_folder, write_bytes, write_json
 from invariantnet.training import History
 
@@ -167,9 +168,11 @@ def folded(network: nn.Module) -> nn.Module:
         return network
 
 
-def fingerprint(x: np.ndarray, y: np.ndarray) -> str:
+def fingerprint(x: np.ndarray | Rows, y: np.ndarray) -> str:
     """A digest of the data, to recognise it."""
-    digest = hashlib.sha256(np.ascontiguousarray(x).data)
+    digest = hashlib.sha256()
+    for part in blocks(as_inputs(x)):
+        digest.update(part.contiguous().numpy().data)
     digest.update(np.ascontiguousarray(y).data)
     return f"{len(x)} × {x.shape[1]}, sha256 {digest.hexdigest()[:16]}"
 

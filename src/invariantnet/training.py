@@ -15,6 +15,7 @@ from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.scheme import Scheme
 from invariantnet.objectives import HasKL, LogPosterior, total
+from invariantnet.rows import Rows, blocks, read
 from invariantnet.team import our_team
 
 EVALUATION_BATCH = 4096
@@ -63,7 +64,7 @@ class History:
 
 def train(
     make_network: Callable[[], nn.Module],
-    x: Float[Tensor, "n dim"],
+    x: Float[Tensor, "n dim"] | Rows,
     y: Shaped[Tensor, " n"],
     config: Training,
     seed: int,
@@ -84,21 +85,23 @@ def train(
         held_out, kept = order.split(
             [round(config.validation * len(x)), len(x) - round(config.validation * len(x))]
         )
-        prepare, trainable = split_preparation(network)
-        with torch.no_grad():
-            z = in_batches(prepare, x)
+        trainable = network
+        if not isinstance(x, Rows):
+            prepare, trainable = split_preparation(network)
+            with torch.no_grad():
+                x = in_batches(prepare, x)
         objective = LogPosterior(trainable, len(kept), likelihood)
         weights = None if weight is None else weight[kept]
-        history = _fit(objective, z[kept], y[kept], weights, z[held_out], y[held_out], config, on_step, skip)
+        history = _fit(objective, x[kept], y[kept], weights, x[held_out], y[held_out], config, on_step, skip)
     return network.eval(), history
 
 
 def _fit(
     objective: LogPosterior,
-    x: Tensor,
+    x: Tensor | Rows,
     y: Tensor,
     weight: Tensor | None,
-    x_held_out: Tensor,
+    x_held_out: Tensor | Rows,
     y_held_out: Tensor,
     config: Training,
     on_step: Callable[[nn.Module], None] | None,
@@ -126,7 +129,7 @@ def _fit(
             ours = team.share(batch)
             share = len(ours) / len(batch)
             ours = ours if len(ours) else batch[:1]
-            terms = objective.terms(x[ours], y[ours], None if weight is None else weight[ours])
+            terms = objective.terms(read(x[ours]), y[ours], None if weight is None else weight[ours])
             if team.size > 1:
                 # Shares may be uneven, or empty; the priors count once.
                 terms = {k: v * (share if k == "log_likelihood" else 1 / team.size) for k, v in terms.items()}
@@ -159,7 +162,9 @@ def _fit(
 
 
 @torch.no_grad()
-def predict(network: nn.Module, x: Float[Tensor, "n dim"], likelihood: Likelihood, samples: int = 1) -> Tensor:
+def predict(
+    network: nn.Module, x: Float[Tensor, "n dim"] | Rows, likelihood: Likelihood, samples: int = 1
+) -> Tensor:
     """Normalised outputs, averaged over draws if the weights are stochastic."""
     network.eval()
 
@@ -172,7 +177,7 @@ def predict(network: nn.Module, x: Float[Tensor, "n dim"], likelihood: Likelihoo
 
 
 def log_probabilities(
-    network: nn.Module, x: Float[Tensor, "n dim"], samples: int = 1
+    network: nn.Module, x: Float[Tensor, "n dim"] | Rows, samples: int = 1
 ) -> Float[Tensor, "n classes"]:
     """Log of the predicted class probabilities."""
     return predict(network, x, Categorical(), samples)
@@ -194,9 +199,10 @@ class _FromSums(nn.Module):
         return self.layer.combine(sums)
 
 
-def in_batches(function: Callable[[Tensor], Tensor], x: Tensor, size: int = EVALUATION_BATCH) -> Tensor:
+def in_batches(function: Callable[[Tensor], Tensor], x: Tensor | Rows, size: int = EVALUATION_BATCH) -> Tensor:
     """Apply a function to slices of the data, so that memory stays bounded."""
-    return torch.cat([function(part) for part in x.split(size)]) if len(x) > size else function(x)
+    parts = [function(part) for part in blocks(x, size)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 @contextlib.contextmanager

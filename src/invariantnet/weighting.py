@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from invariantnet.rows import Rows, as_inputs, blocks
+
 
 def merge_equal(
-    x: Float32[np.ndarray, "n dim"], y: Shaped[np.ndarray, " n"], weight: Any = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    x: Float32[np.ndarray, "n dim"] | Rows, y: Shaped[np.ndarray, " n"], weight: Any = None
+) -> tuple[np.ndarray | Rows, np.ndarray, np.ndarray | None]:
     """Each distinct example once, with the sum of its weights, which are then 1 on average; None if all are equal.
 
     A copy among the data to predict would be known from the data to learn from.
@@ -23,8 +25,9 @@ def merge_equal(
     if not kept.any():
         raise ValueError("all sample weights are zero: give some example a weight.")
     x, y, given = x[kept], y[kept], given[kept]
+    rows = (row for part in blocks(as_inputs(x)) for row in part.numpy())
     names = np.array(
-        [hashlib.blake2b(row.tobytes() + y[i].tobytes(), digest_size=16).digest() for i, row in enumerate(x)]
+        [hashlib.blake2b(row.tobytes() + y[i].tobytes(), digest_size=16).digest() for i, row in enumerate(rows)]
     )
     _, first, which = np.unique(names, return_index=True, return_inverse=True)
     if len(first) == len(x) and (given == given[0]).all():

@@ -8,6 +8,7 @@ import numpy as np
 from invariantnet.datasets import embedded, files
 from invariantnet.datasets.record import Dataset
 from invariantnet.datasets.variants import VARIANTS, transformed, vary, without_classes
+from invariantnet.rows import Rows
 
 __all__ = ["VARIANTS", "Dataset", "load", "load_inputs", "transformed", "without_classes"]
 
@@ -26,7 +27,8 @@ def load(
     Args:
         source: `mnist` or `digits`, either alone or with one of `:plain`, `:permuted`, `:rotated`,
             `:flipped` (or `:NAME` of a catalogue group); or the path of an `.npz` with `x` and `y`, of a
-            `.csv` with a label column, or of a folder with one subfolder of images per class.
+            `.csv` with a label column, of a folder with one subfolder of images per class, or of one with
+            `x.npy` and `y.npy`, which may be larger than memory.
         seed: decides the permutation and the poses of a variant; equal seeds give equal bits.
         shape: shape of one input, for files that hold it flat.
         size: (height, width) to which the images of a folder are resized; by default other sizes are refused.
@@ -42,6 +44,8 @@ def load(
     if name in embedded.READERS:
         return vary(embedded.READERS[name](), variant or "plain", seed)
     path = _existing(source)
+    if path.is_dir() and (path / "x.npy").exists():
+        return files.read_npy(path, shape=shape)
     if path.is_dir():
         return files.read_folder(path, size=size, color=color)
     if path.suffix == ".npz":
@@ -51,7 +55,7 @@ def load(
 
 def load_inputs(
     source: str | Path, *, shape: tuple[int, ...], seed: int = 0, **reading: Any
-) -> tuple[list[str], np.ndarray]:
+) -> tuple[list[str], np.ndarray | Rows]:
     """Inputs to predict, with a name for each: from the sources of `load`, labels not needed.
 
     Of embedded data the test set; images are resized to the shape; options as in `load`.

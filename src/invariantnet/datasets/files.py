@@ -1,4 +1,4 @@
-"""Readers for a user's own data: `.npz`, `.csv`, and a folder of images per class.
+"""Readers for a user's own data: `.npz`, `.csv`, a folder of `.npy` files, and a folder of images per class.
 
 Every fault is a ValueError that names the file and the remedy.
 """
@@ -7,11 +7,12 @@ import csv
 import math
 import zipfile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from invariantnet.datasets.record import Dataset
+from invariantnet.rows import Rows, as_inputs, finite
 
 Color = Literal["auto", "grey", "rgb"]
 IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -31,6 +32,17 @@ def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
         arrays.get("x_test"),
         arrays.get("y_test"),
         shape or arrays["x"].shape[1:],
+    )
+
+
+def read_npy(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
+    """A folder with `x.npy` and `y.npy`, maybe `x_test.npy` and `y_test.npy`: as `.npz`, but x stays on disk."""
+    x, y = _npy(path / "x.npy"), _npy(path / "y.npy")
+    x_test, y_test = (
+        _npy(path / name) if (path / name).exists() else None for name in ("x_test.npy", "y_test.npy")
+    )
+    return _dataset(
+        path, x, np.array(y), x_test, None if y_test is None else np.array(y_test), shape or x.shape[1:]
     )
 
 
@@ -87,9 +99,9 @@ def read_inputs(
     size: tuple[int, int] | None = None,
     color: Color = "auto",
     label: str | None = None,
-) -> tuple[list[str], np.ndarray]:
+) -> tuple[list[str], np.ndarray | Rows]:
     """Inputs without labels, and a name for each: the number of its line, or the path of its image."""
-    if path.is_dir():
+    if path.is_dir() and not (path / "x.npy").exists():
         if len(shape) < 2:
             raise ValueError(f"{path}: a folder of images, but the model needs inputs of shape {shape}.")
         found = [
@@ -106,7 +118,9 @@ def read_inputs(
             image = _read_image(file, size or (shape[-2], shape[-1]), color)
             images.append(_inputs(file, "x", image[None], shape)[0])
         return [str(file.relative_to(path)) for file in found], np.stack(images)
-    if path.suffix == ".npz":
+    if path.is_dir():
+        x: np.ndarray = _npy(path / "x.npy")
+    elif path.suffix == ".npz":
         arrays = _npz(path)
         if "x" not in arrays:
             raise ValueError(f"{path}: holds {sorted(arrays)}, needs 'x': np.savez(path, x=…).")
@@ -126,6 +140,17 @@ def _npz(path: Path) -> dict[str, np.ndarray]:
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
         raise ValueError(
             f"{path}: not a readable .npz of plain arrays ({error}): save it with np.savez."
+        ) from None
+
+
+def _npy(path: Path) -> np.memmap[Any, Any]:
+    try:
+        with np.errstate(over="raise"):
+            return np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError, ArithmeticError, TypeError) as error:
+        fault = str(error).splitlines()[0]
+        raise ValueError(
+            f"{path}: not a readable .npy of a plain array ({fault}): save it with np.save."
         ) from None
 
 
@@ -217,7 +242,7 @@ def _dataset(
     )
 
 
-def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | Rows:
     if x.dtype.kind not in "buif":
         raise ValueError(f"{path}: '{name}' holds {x.dtype}, not real numbers: convert it.")
     if x.ndim < 2 or x.size == 0:
@@ -227,8 +252,12 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
     if len(shape) == 3 and shape[2] in (1, 3) and shape[0] not in (1, 3):
         raise ValueError(f"{path}: inputs of shape {tuple(shape)} have the channels last: np.moveaxis(x, -1, 1).")
     scale = 1 / 255 if x.dtype == np.uint8 else 1.0
-    flat = np.ascontiguousarray(x.reshape(len(x), -1) * np.float32(scale), dtype=np.float32)
-    bad = ~np.isfinite(flat).all(axis=1)
+    flat: np.ndarray | Rows | None = Rows.of(x, scale)
+    if flat is None and isinstance(x, np.memmap):
+        raise ValueError(f"{path}: '{name}' is stored column by column: np.save(path, np.ascontiguousarray(x)).")
+    if flat is None:
+        flat = np.ascontiguousarray(x.reshape(len(x), -1) * np.float32(scale), dtype=np.float32)
+    bad = ~finite(as_inputs(flat))
     if bad.any():
         raise ValueError(
             f"{path}: {bad.sum()} examples of '{name}' (the first is number {bad.argmax()}) hold values that are "

@@ -2,18 +2,23 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Int64
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled inputs, flat: `x[i]` has `prod(shape)` numbers and the class `class_names[y[i]]`."""
+    """Labelled inputs, flat: `x[i]` has `prod(shape)` numbers and the class `class_names[y[i]]`.
 
-    x_train: Float32[np.ndarray, "n dim"]
+    Inputs are arrays of 32 bits; those from `.npy` files are `Rows`, which stay in their files, and of which
+    `np.asarray(data.x_train[:10])` reads some.
+    """
+
+    x_train: Any
     y_train: Int64[np.ndarray, " n"]
-    x_test: Float32[np.ndarray, "m dim"]
+    x_test: Any
     y_test: Int64[np.ndarray, " m"]
     shape: tuple[int, ...]
     class_names: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 import contextlib
 import html
+import math
 from abc import abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, training_bar
+from invariantnet.rows import Rows, as_inputs, blocks, finite, read
 from invariantnet.training import Training, threads, train
 from invariantnet.weighting import merge_equal
 
@@ -39,6 +41,7 @@ FINAL = Training(
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
 SMALL = 1_000_000
+NOT_FINITE = "X holds NaN or infinite values: clean or drop those examples."
 MOST_COPIES = 8
 
 
@@ -105,16 +108,18 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         values = self._inputs(X, reset=True)
         values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
-        if len(values) > 1 and (values == values[0]).all():
+        x = as_inputs(values)
+        if len(x) > 1 and all(bool((part == read(x[:1])).all()) for part in blocks(x)):
             raise ValueError("all inputs are equal: there is nothing to learn from.")
         device = torch.device(
             ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
         )
-        x, t = torch.from_numpy(values).to(device), torch.from_numpy(targets).to(device)
+        x, t = x.to(device), torch.from_numpy(targets).to(device)
         w = None if weights is None else torch.from_numpy(weights).to(device)
         self.fingerprint_ = persistence.fingerprint(values, targets)
         # A power of ten that brings the inputs to order one: a change of units changes nothing.
-        self.scale_ = 10.0 ** -round(float(x.double().square().mean().sqrt().log10()))
+        squares = sum(float(part.double().square().sum()) for part in blocks(x))
+        self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.hypotheses_ = self._hypotheses()
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
@@ -157,7 +162,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return targets
 
     def _fit_evidence(
-        self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, store: MutableMapping[str, BlockScore]
+        self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, store: MutableMapping[str, BlockScore]
     ) -> None:
         config = Evidence(
             seeds=self.seeds,
@@ -181,7 +186,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             )
         self._train_final(self.posterior_.within(self.tolerance), x, y, weight, seed)
 
-    def _train_final(self, chosen: str, x: Tensor, y: Tensor, weight: Tensor | None, seed: int) -> None:
+    def _train_final(self, chosen: str, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int) -> None:
         """The network that is invariant to the chosen group, trained on everything."""
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = replace(FINAL, epochs=self.epochs or (50 if self.backbone == "mlp" else 12))
@@ -199,7 +204,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 on_step=on_step,
             )
 
-    def _fit_heldout(self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
+    def _fit_heldout(self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
         config = HeldOut()
         result = fit_heldout(
             lambda: self._module(self.hidden),
@@ -218,7 +223,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         self.path_ = result.history.schemes
         self._train_final(self.posterior_.favourite, x, y, weight, seed)
 
-    def _fit_paper(self, x: Tensor, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
+    def _fit_paper(self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
         self.network_, self.history_ = train(self.make_final_network, x, y, Training(), seed, weight=weight)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
@@ -269,26 +274,31 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         return self.network_
 
-    def _tensor(self, X: Any) -> Tensor:
-        return torch.from_numpy(self._inputs(X, reset=False)).to(next(self._fitted().parameters()).device)
+    def _tensor(self, X: Any) -> Tensor | Rows:
+        return as_inputs(self._inputs(X, reset=False)).to(next(self._fitted().parameters()).device)
 
-    def _inputs(self, X: Any, *, reset: bool) -> np.ndarray:
+    def _inputs(self, X: Any, *, reset: bool) -> np.ndarray | Rows:
         if isinstance(X, Tensor):
             X = X.detach().cpu().numpy()
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
         shape = tuple(X.shape[1:])
-        if len(shape) > 1:
+        rows = Rows.of(X)
+        if rows is not None:
+            if not finite(rows).all():
+                raise ValueError(NOT_FINITE)
+            X = np.asarray(rows[:2])
+        elif len(shape) > 1:
             X = np.asarray(X).reshape(len(X), -1)
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
-            raise ValueError("X holds NaN or infinite values: clean or drop those examples.")
+            raise ValueError(NOT_FINITE)
         values = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
         if reset:
             self.input_shape_ = tuple(self.input_shape or shape or values.shape[1:])
             if int(np.prod(self.input_shape_)) != values.shape[1]:
                 raise ValueError(f"inputs of {values.shape[1]} numbers do not have the shape {self.input_shape_}.")
         # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
-        return values + np.float32(0)
+        return values + np.float32(0) if rows is None else rows
 
     def _check_parameters(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {

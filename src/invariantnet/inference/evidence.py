@@ -31,7 +31,8 @@ from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.measures import Measure
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
-from invariantnet.training import Training, predict, train
+from invariantnet.rows import Rows, read
+from invariantnet.training import EVALUATION_BATCH, Training, predict, train
 
 MakeNetwork = Callable[[Group], nn.Module]
 """Of a hypothesis."""
@@ -86,7 +87,7 @@ class BlockScore:
 def gather_evidence(
     make_network: MakeNetwork,
     groups: Sequence[Group],
-    x: Float[Tensor, "n dim"],
+    x: Float[Tensor, "n dim"] | Rows,
     y: Shaped[Tensor, " n"],
     *,
     config: Evidence,
@@ -206,7 +207,7 @@ def pointwise(
 
 
 class _Examples(NamedTuple):
-    x: Tensor
+    x: Tensor | Rows
     y: Tensor
     weight: Tensor | None
 
@@ -237,10 +238,7 @@ def _predict_block(
     )
     values = pointwise(predict(network, block.x, likelihood), block.y, likelihood, config.doubt)
     shown = block.part(0, PRICED)
-    accuracy = {
-        g.name: likelihood.score(predict(network, moved_at_random(g, shown.x), likelihood), shown.y)
-        for g in groups
-    }
+    accuracy = {g.name: likelihood.score(predict_moved(network, g, shown.x, likelihood), shown.y) for g in groups}
     return BlockScore(values, accuracy)
 
 
@@ -292,10 +290,17 @@ def _prices(
     return prices
 
 
-def moved_at_random(group: Group, x: Tensor) -> Tensor:
-    """Each input under an element of the group, drawn for it."""
+def predict_moved(network: nn.Module, group: Group, x: Tensor | Rows, likelihood: Likelihood) -> Tensor:
+    """What the network says of each input under an element of the group, drawn for it."""
     elements = Measure.of([group], sampled=SAMPLED).elements
     drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
+    parts = x.split(EVALUATION_BATCH)
+    poses = drawn.split([len(part) for part in parts])
+    moved = (_moved(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
+    return torch.cat([predict(network, part, likelihood) for part in moved])
+
+
+def _moved(x: Tensor, elements: Tensor, drawn: Tensor) -> Tensor:
     moved = torch.empty_like(x)
     for g in drawn.unique():
         moved[drawn == g] = transform(x[drawn == g], elements[g])

@@ -20,6 +20,7 @@ from invariantnet.groups import Group
 from invariantnet.inference.evidence import PER_BLOCK
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import Placement, Symmetrized
+from invariantnet.rows import Rows, read
 from invariantnet.training import History, Training, train
 
 BRIEF = replace(PER_BLOCK, epochs=8, min_steps=600)
@@ -52,7 +53,7 @@ class HeldOutResult:
 def fit_heldout(
     make_module: Callable[[], nn.Module],
     groups: Sequence[Group],
-    x: Float[Tensor, "n dim"],
+    x: Float[Tensor, "n dim"] | Rows,
     y: Shaped[Tensor, " n"],
     *,
     config: HeldOut,
@@ -104,7 +105,7 @@ class _SchemeLearner:
 
     def __init__(
         self,
-        x: Tensor,
+        x: Tensor | Rows,
         y: Tensor,
         weight: Tensor | None,
         likelihood: Likelihood,
@@ -134,7 +135,7 @@ class _SchemeLearner:
             q = Dirichlet(F.softplus(self.parameter) + 1e-3)
             pi = q.rsample()
             rest = -kl_divergence(q, self.prior)
-        log_prob = self.likelihood.log_prob(network(self.x[batch], pi), self.y[batch])
+        log_prob = self.likelihood.log_prob(network(read(self.x[batch]), pi), self.y[batch])
         log_likelihood = log_prob.mean() if self.weight is None else (self.weight[batch] * log_prob).mean()
         (gradient,) = torch.autograd.grad(-(log_likelihood + rest / n), [self.parameter])
         self.parameter.grad = gradient

@@ -1,0 +1,141 @@
+"""Inputs that stay in their file: for data larger than memory.
+
+`Rows` is indexed like a tensor, but an index only chooses examples; `read` makes a tensor of them. Whatever is
+written with `split`, `read` and `blocks` serves both, and never holds more than a block of a file.
+"""
+
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
+"""Examples, and bytes of 32-bit numbers, that are looked at together."""
+
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some examples of an array in a file, each of them flat and in 32 bits when it is read.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     array = np.memmap(file, np.float32, mode="w+", shape=(3, 2))
+    ...     array[:] = [[1, 2], [3, 4], [5, 6]]
+    ...     read(Rows.of(array)[[2, 0]])
+    tensor([[5., 6.],
+            [1., 2.]])
+    """
+
+    path: str
+    offset: int
+    """Where the first of all examples begins, in bytes."""
+    stored: np.dtype[Any]
+    width: int
+    """Numbers per example."""
+    index: Int64[np.ndarray, " n"]
+    """Which examples, in which order."""
+    factor: float = 1.0
+    """Numbers are multiplied by it."""
+    dtype: torch.dtype = torch.float32
+    device: torch.device = CPU
+
+    @classmethod
+    def of(cls, array: Any, factor: float = 1.0) -> "Rows | None":
+        """The rows of a memory-mapped array; None for anything that does not lie in a file row after row."""
+        if isinstance(array, Rows):
+            return array
+        # In mode c the array may have changes that its file has not.
+        if not isinstance(array, np.memmap) or array.filename is None or array.mode == "c":
+            return None
+        if array.ndim < 2 or array.dtype.kind not in "buif" or not array.flags.c_contiguous:
+            return None
+        whole: Any = array
+        while isinstance(whole.base, np.memmap):
+            whole = whole.base
+        offset = whole.offset + array.ctypes.data - whole.ctypes.data
+        width = math.prod(array.shape[1:])
+        return cls(str(array.filename), offset, array.dtype, width, np.arange(len(array)), factor)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Examples, numbers per example."""
+        return len(self.index), self.width
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, which: Any) -> "Rows":
+        """Choose examples, as from a tensor: by a slice, by their numbers, or by a mask."""
+        which = which.cpu().numpy() if isinstance(which, Tensor) else which
+        return replace(self, index=np.atleast_1d(self.index[which]))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        parts = [part.cpu().numpy() for part in blocks(self)]
+        return np.concatenate(parts, dtype=dtype)
+
+    def split(self, size: int) -> list["Rows"]:
+        """Parts of at most so many examples, and of at most a block's bytes."""
+        size = min(size, max(1, BLOCK_BYTES // (4 * self.width)))
+        return [self[start : start + size] for start in range(0, len(self) or 1, size)]
+
+    def to(self, device: torch.device) -> "Rows":
+        """Tensors will be made there."""
+        return replace(self, device=device)
+
+    def double(self) -> "Rows":
+        """Tensors will be in 64 bits."""
+        return replace(self, dtype=torch.float64)
+
+    def read(self) -> Float[Tensor, "n dim"]:
+        """These examples as a tensor."""
+        raw = np.empty(self.shape, self.stored)
+        size = self.width * self.stored.itemsize
+        ends = [*(np.flatnonzero(np.diff(self.index) != 1) + 1).tolist(), len(raw)] if len(raw) else []
+        try:
+            file = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise ValueError(f"{self.path}: cannot be read ({error.strerror}): put it back.") from None
+        try:
+            for start, end in itertools.pairwise([0, *ends]):
+                # A mapped page would count as memory of ours until the system wants it back.
+                found = os.preadv(file, [raw[start:end].data], self.offset + int(self.index[start]) * size)
+                if found < (end - start) * size:
+                    raise ValueError(f"{self.path}: ends early: it was changed while it was in use.")
+        finally:
+            os.close(file)
+        with np.errstate(over="ignore"):  # an infinite number is for the caller to find
+            values = np.multiply(raw, np.float32(self.factor), dtype=np.float32)
+        values += np.float32(0)  # zero has two signs
+        return torch.from_numpy(values).to(self.device, self.dtype)
+
+
+def read(x: Tensor | Rows) -> Tensor:
+    """The tensor itself, or one read from the file."""
+    return x.read() if isinstance(x, Rows) else x
+
+
+def blocks(x: Tensor | Rows, size: int = BLOCK) -> Iterator[Tensor]:
+    """All examples in order, at most so many at a time."""
+    return (read(part) for part in x.split(size))
+
+
+def finite(x: Tensor | Rows) -> Bool[np.ndarray, " n"]:
+    """Of each example, whether all of its numbers are."""
+    if isinstance(x, Rows) and x.stored.kind != "f":
+        return np.ones(len(x), bool)
+    return np.concatenate([part.isfinite().all(1).cpu().numpy() for part in blocks(x)])
+
+
+def as_inputs(x: np.ndarray | Rows) -> Tensor | Rows:
+    """An array as a tensor; what is in a file stays there."""
+    return x if isinstance(x, Rows) else torch.from_numpy(x)
