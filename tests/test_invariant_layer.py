@@ -165,3 +165,17 @@ def test_groups_that_do_not_act_on_the_data():
         InvariantLinear(groups("rot90"), 3)(torch.rand(2, 9))
     with pytest.raises(ValueError, match="different lengths"):
         InvariantLinear([*groups("rot90"), *groups("rot90", shape=(3, 3))], 3)
+
+
+@identities
+@pytest.mark.parametrize("names", [("rot90",), ("rot90", "flips"), ("sign",)])
+def test_gradients_of_the_fused_mixture(names, identity):
+    layer = InvariantLinear(groups(*names), 3, identity=identity).double()
+    drawn = torch.rand(len(names) + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def value(x, pi, A, bias):
+        layer.draw_scheme = lambda: pi
+        return torch.func.functional_call(layer, {"A": A, "bias": bias}, (x,))
+
+    inputs = [t.detach().requires_grad_() for t in (X.double().reshape(2, 3, 16), drawn, layer.A, layer.bias)]
+    assert torch.autograd.gradcheck(value, inputs)
