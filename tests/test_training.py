@@ -5,7 +5,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.nn import BayesianLinear, cnn, invariant_net, mlp
 from invariantnet.objectives import LogPosterior
-from invariantnet.training import Training, log_probabilities, seeded, train
+from invariantnet.training import Training, log_probabilities, one_cycle, seeded, train
 
 SHAPE = (4, 4)
 
@@ -44,7 +44,7 @@ def test_one_loop_serves_every_model_and_is_deterministic(model):
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
     terms = {"log_likelihood", "validation_log_likelihood", "validation_accuracy"}
-    terms |= {"log_prior_pi"} if model in ("InvariantNet", "RotNet") else set()
+    terms |= {"log_prior_pi"} if model == "InvariantNet" else set()
     terms |= {"minus_kl"} if model.startswith("B") else set()
     assert [set(epoch) for epoch in history.epochs] == [terms] * 3
 
@@ -119,3 +119,15 @@ def test_grey_and_coloured_images(shape, bayesian):
 def test_cnn_needs_images():
     with pytest.raises(ValueError, match="use an MLP"):
         cnn((10,), 2)
+
+
+@pytest.mark.parametrize("steps", [1, 7, 200, 1001])
+def test_one_cycle_is_that_of_torch(steps):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=steps)
+    theirs = []
+    for _ in range(steps):
+        theirs.append(schedule.get_last_lr()[0])
+        optimizer.step()
+        schedule.step()
+    assert one_cycle(0.1, steps) == theirs

@@ -14,6 +14,10 @@ from invariantnet.likelihoods import Categorical, Likelihood
 class HasLogPrior(Protocol):
     """A layer with a prior on its scheme."""
 
+    @property
+    def learns_scheme(self) -> bool:
+        """Whether there is anything to learn."""
+
     def log_prior(self) -> Tensor:
         """Log density of the prior at the layer's scheme."""
 
@@ -29,7 +33,7 @@ class HasKL(Protocol):
 class LogPosterior:
     r"""$\frac1N \big(\sum_i \log p(y_i \mid x_i, \pi, A, W) + \log p(\pi \mid \alpha) - \mathrm{KL}(q \| p)\big)$.
 
-    A term is there if the network has it: the prior of π with layers that have a `log_prior()`, the divergence
+    A term is there if the network has it: the prior of π with layers that learn it, the divergence
     of stochastic weights with layers that have a `kl()`. Both count once per data set of N examples.
     """
 
@@ -37,7 +41,7 @@ class LogPosterior:
         self.network = network
         self.likelihood = likelihood or Categorical()
         self.examples = examples
-        self.with_prior = [m for m in network.modules() if isinstance(m, HasLogPrior)]
+        self.with_prior = [m for m in network.modules() if isinstance(m, HasLogPrior) and m.learns_scheme]
         self.with_kl = [m for m in network.modules() if isinstance(m, HasKL)]
 
     def terms(self, x: Tensor, y: Tensor, weight: Tensor | None = None) -> dict[str, Tensor]:
@@ -45,9 +49,7 @@ class LogPosterior:
         log_prob = self.likelihood.log_prob(self.network(x), y)
         terms = {"log_likelihood": log_prob.mean() if weight is None else (weight * log_prob).mean()}
         if self.with_prior:
-            terms["log_prior_pi"] = (
-                sum((m.log_prior() for m in self.with_prior), start=y.new_zeros(())) / self.examples
-            )
+            terms["log_prior_pi"] = total([m.log_prior() for m in self.with_prior]) / self.examples
         if self.with_kl:
             terms["minus_kl"] = -total([m.kl() for m in self.with_kl]) / self.examples
         return terms

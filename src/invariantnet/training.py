@@ -2,6 +2,8 @@
 
 import contextlib
 import copy
+import itertools
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -111,14 +113,13 @@ def _fit(
     epochs = config.all_epochs(len(x))
     parameters = [p for name, p in network.named_parameters() if name not in skip]
     optimizer = torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay, fused=True)
-    schedule = None
+    rates: Iterator[float] = itertools.repeat(config.learning_rate)
     if config.schedule == "one-cycle":
-        schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, config.learning_rate, total_steps=config.steps(len(x)), cycle_momentum=False
-        )
+        rates = iter(one_cycle(config.learning_rate, config.steps(len(x))))
     layer = next((m for m in network.modules() if isinstance(m, Scheme) and m.learns_scheme), None)
     history = History(scheme_names=layer.names if layer else ())
-    best, best_weights = -torch.inf, copy.deepcopy(network.state_dict())
+    # Without a validation split the last weights are the best, and no copies are needed.
+    best, best_weights = -torch.inf, copy.deepcopy(network.state_dict()) if len(x_held_out) else None
     if layer:
         history.schemes.append(layer.probabilities.tolist())
     for epoch in range(1, epochs + 1):
@@ -133,16 +134,15 @@ def _fit(
             if team.size > 1:
                 # Shares may be uneven, or empty; the priors count once.
                 terms = {k: v * (share if k == "log_likelihood" else 1 / team.size) for k, v in terms.items()}
+            optimizer.param_groups[0]["lr"] = next(rates)
             optimizer.zero_grad()
             (-total(terms.values())).backward()
             team.sum_gradients(parameters)
             optimizer.step()
-            if schedule:
-                schedule.step()
             if on_step:
                 on_step(network)
             for name, value in terms.items():
-                totals[name] = totals.get(name, 0) + value.detach() * (len(batch) / len(x))
+                totals.setdefault(name, torch.zeros_like(value)).add_(value.detach(), alpha=len(batch) / len(x))
         record = {name: float(value) for name, value in totals.items()}
         if len(x_held_out):
             outputs = predict(network, x_held_out, likelihood, samples=config.samples)
@@ -154,11 +154,26 @@ def _fit(
         score = record.get("validation_log_likelihood", float(epoch))
         if score > best:
             best, history.best_epoch = score, epoch
-            best_weights = copy.deepcopy(network.state_dict())
+            if len(x_held_out):
+                best_weights = copy.deepcopy(network.state_dict())
         elif epoch - history.best_epoch >= config.patience:
             break
-    network.load_state_dict(best_weights)
+    if best_weights:
+        network.load_state_dict(best_weights)
     return history
+
+
+def one_cycle(rate: float, steps: int) -> list[float]:
+    """Learning rates that rise to `rate` in three tenths of the steps, then fall to nothing, along cosines."""
+    low, top, last = rate / 25, 0.3 * steps - 1, steps - 1
+
+    def between(start: float, end: float, share: float) -> float:
+        return end + (start - end) / 2 * (math.cos(math.pi * share) + 1)
+
+    return [
+        between(low, rate, i / top) if i <= top else between(rate, low / 1e4, (i - top) / (last - top))
+        for i in range(steps)
+    ]
 
 
 @torch.no_grad()

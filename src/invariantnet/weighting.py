@@ -26,15 +26,19 @@ def merge_equal(
         raise ValueError("all sample weights are zero: give some example a weight.")
     x, y, given = x[kept], y[kept], given[kept]
     rows = (row for part in blocks(as_inputs(x)) for row in part.numpy())
-    names = np.array(
-        [hashlib.blake2b(row.tobytes() + y[i].tobytes(), digest_size=16).digest() for i, row in enumerate(rows)]
-    )
+    names = np.array([_digest(row, target) for row, target in zip(rows, y, strict=True)])
     _, first, which = np.unique(names, return_index=True, return_inverse=True)
     if len(first) == len(x) and (given == given[0]).all():
         return x, y, None
     total = np.bincount(which, given)
     weights = None if (total == total[0]).all() else (total * (len(total) / total.sum())).astype(np.float32)
     return x[first], y[first], weights
+
+
+def _digest(row: np.ndarray, target: Any) -> bytes:
+    digest = hashlib.blake2b(row.data, digest_size=16)
+    digest.update(target.tobytes())
+    return digest.digest()
 
 
 def _checked(weight: Any, n: int) -> np.ndarray:

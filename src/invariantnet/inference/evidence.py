@@ -81,7 +81,7 @@ class BlockScore:
     log_likelihood: Float[np.ndarray, " n"]
     """Of every label in the block."""
     accuracy: dict[str, float]
-    """On inputs of the block moved by each hypothesis' transformations."""
+    """On inputs of the block moved by each hypothesis' transformations, of the first network of its kind."""
 
 
 def gather_evidence(
@@ -125,7 +125,7 @@ def gather_evidence(
             joblib.delayed(_predict_block)(
                 make_network,
                 groups[k],
-                groups,
+                groups if s == 0 else (),
                 _Examples(x[:end], y[:end], None if weight is None else weight[:end]),
                 start,
                 likelihood,
@@ -219,7 +219,7 @@ class _Examples(NamedTuple):
 def _predict_block(
     make_network: MakeNetwork,
     group: Group,
-    groups: Sequence[Group],
+    priced: Sequence[Group],
     data: _Examples,
     start: int,
     likelihood: Likelihood,
@@ -238,7 +238,7 @@ def _predict_block(
     )
     values = pointwise(predict(network, block.x, likelihood), block.y, likelihood, config.doubt)
     shown = block.part(0, PRICED)
-    accuracy = {g.name: likelihood.score(predict_moved(network, g, shown.x, likelihood), shown.y) for g in groups}
+    accuracy = {g.name: likelihood.score(predict_moved(network, g, shown.x, likelihood), shown.y) for g in priced}
     return BlockScore(values, accuracy)
 
 

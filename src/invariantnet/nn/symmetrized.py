@@ -118,7 +118,7 @@ class Symmetrized(Scheme):
             if not self.averages_probabilities:
                 return self._mean(copies, weights)
             return torch.logsumexp(copies.log_softmax(-1) + weights.log()[:, None], dim=-2)
-        body, head = self._split()
+        *body, head = self._layers()
         features = self._features(body, x, kept)
         return head(features.amax(-2) if self.pool == "max" else self._mean(features, weights))
 
@@ -163,7 +163,7 @@ class Symmetrized(Scheme):
         """Whether the copies of a batch should be made a few inputs at a time: memory stays bounded."""
         if torch.is_grad_enabled() or torch.compiler.is_exporting() or x.ndim != 2 or self.placement == "weights":
             return False
-        copied = self.placement == "outputs" or not isinstance(self._split()[0][0], nn.Linear)
+        copied = self.placement == "outputs" or not isinstance(self._layers()[0], nn.Linear)
         return copied and len(x) > 1 and len(x) * len(self.get_buffer("elements")) > COPIES
 
     def _weighted_elements(self, pi: Tensor) -> tuple[Tensor, Any]:
@@ -175,18 +175,17 @@ class Symmetrized(Scheme):
         kept = weights.detach() > 0
         return (weights, slice(None)) if bool(kept.all()) else (weights[kept], kept)
 
-    def _features(self, body: nn.Sequential, x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
+    def _features(self, body: list[nn.Module], x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
         first = body[0]
         if isinstance(first, nn.Linear):
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
             moved = self._moved_weights(first.weight, kept)
             hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat(len(moved)))
-            rest = nn.Sequential(*list(body)[1:])
-            if all(isinstance(m, POINTWISE) for m in rest):
-                return rest(hidden).unflatten(-1, moved.shape[:2])
-            return rest(hidden.unflatten(-1, moved.shape[:2]))
+            if all(isinstance(m, POINTWISE) for m in body[1:]):
+                return _through(body[1:], hidden).unflatten(-1, moved.shape[:2])
+            return _through(body[1:], hidden.unflatten(-1, moved.shape[:2]))
         copies = transform(x, self.get_buffer("elements")[kept], self.signed)
-        return body(copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
+        return _through(body, copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
 
     def _mean(
         self, copies: Float[Tensor, "*batch n features"], weights: Tensor
@@ -201,13 +200,12 @@ class Symmetrized(Scheme):
         inverse = self.get_buffer("inverse")[kept]
         return _Moved.apply(weight, elements, inverse, self.signed)  # type: ignore[no-untyped-call]
 
-    def _split(self) -> tuple[nn.Sequential, nn.Module]:
+    def _layers(self) -> list[nn.Module]:
         if not isinstance(self.module, nn.Sequential) or len(self.module) < 2:
             raise ValueError(
                 "'features' needs a sequence of layers that ends with the head: use nn.Sequential, or 'outputs'."
             )
-        layers = list(self.module)
-        return nn.Sequential(*layers[:-1]), layers[-1]
+        return list(self.module)
 
     def _mean_input(self, x: Tensor, pi: Tensor) -> Tensor:
         r"""$R_\pi x = \sum_k \pi_k R_k x$."""
@@ -220,6 +218,13 @@ class Symmetrized(Scheme):
                 V = self.get_buffer(f"V{k}").to(x.dtype)
                 mean = mean + p * (V.mT @ (V @ flat.mT)).mT
         return mean.reshape(x.shape)
+
+
+def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
+    # A module made of them would cost more, at every step, than small layers do.
+    for layer in layers:
+        x = layer(x)
+    return x
 
 
 def _first_linear(module: nn.Module) -> nn.Linear:
