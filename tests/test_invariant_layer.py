@@ -169,7 +169,7 @@ def test_groups_that_do_not_act_on_the_data():
 
 @identities
 @pytest.mark.parametrize("names", [("rot90",), ("rot90", "flips"), ("sign",)])
-def test_gradients_of_the_fused_mixture(names, identity):
+def test_gradients_of_the_mixture(names, identity):
     layer = InvariantLinear(groups(*names), 3, identity=identity).double()
     drawn = torch.rand(len(names) + 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 

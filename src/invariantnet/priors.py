@@ -3,6 +3,7 @@ r"""Priors over π, the probabilities of the weight-sharing schemes."""
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -33,13 +34,25 @@ class Dirichlet:
 
     def log_density(self, log_pi: Float[Tensor, " schemes"]) -> Float[Tensor, ""]:
         r"""$\log p(\pi \mid \alpha)$, with the Jacobian where the coordinates are logits."""
-        log_normaliser = math.lgamma(sum(self.alpha)) - sum(map(math.lgamma, self.alpha))
-        offset = 1.0 if self.parametrisation == "simplex" else 0.0
-        exponents = torch.tensor([a - offset for a in self.alpha], dtype=log_pi.dtype, device=log_pi.device)
-        if offset in self.alpha:
-            # A flat direction says nothing, even where its probability is 0.
+        exponents = self._exponents.to(log_pi)
+        if self._has_flat_direction:
+            # It says nothing, even where its probability is 0.
             log_pi = log_pi.masked_fill(exponents == 0, 0.0)
-        return torch.dot(exponents, log_pi) + log_normaliser
+        return torch.dot(exponents, log_pi) + self._log_normaliser
+
+    # The same at every step of a training.
+    @cached_property
+    def _exponents(self) -> Tensor:
+        offset = 1.0 if self.parametrisation == "simplex" else 0.0
+        return torch.tensor([a - offset for a in self.alpha], dtype=torch.float64)
+
+    @cached_property
+    def _has_flat_direction(self) -> bool:
+        return bool((self._exponents == 0).any())
+
+    @cached_property
+    def _log_normaliser(self) -> float:
+        return math.lgamma(sum(self.alpha)) - sum(map(math.lgamma, self.alpha))
 
 
 def as_prior(prior: Dirichlet | float | Sequence[float] | None, schemes: int) -> Dirichlet:

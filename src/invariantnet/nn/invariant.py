@@ -2,12 +2,11 @@ r"""The paper's probabilistic input layer, $W = A^\top (V + I p_{q+1})$."""
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from invariantnet.groups import Group
@@ -98,7 +97,11 @@ class InvariantLinear(Scheme):
         if not (self.training and self.learns_scheme):
             return F.softmax(self.logits, dim=-1)
         logits = self.logits if self.draw == "batch" else self.logits.expand(self.out_features, -1)
-        return F.gumbel_softmax(logits, tau=self.temperature, hard=self.hard)
+        noise = torch.empty_like(logits).exponential_().log()
+        drawn = F.softmax((logits - noise) / self.temperature, dim=-1)
+        if not self.hard:
+            return drawn
+        return F.one_hot(drawn.argmax(-1), logits.shape[-1]) - drawn.detach() + drawn
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch neurons"]:
         """`W x + b`."""
@@ -108,9 +111,8 @@ class InvariantLinear(Scheme):
         """The layer from the orbit sums on: `sums` may be computed once per data set."""
         pi = self.draw_scheme()
         if pi.ndim == 1:
-            flat = sums.reshape(sums.shape[:-1].numel(), sums.shape[-1])
-            output = _Mixed.apply(flat, pi, self.A, self.bias, self.sums.scheme)  # type: ignore[no-untyped-call]
-            return output.reshape(*sums.shape[:-1], self.out_features)
+            mixed = self.sums.mix(sums, pi)
+            return torch.addmm(self.bias, mixed, self.A) if mixed.ndim == 2 else mixed @ self.A + self.bias
         parts = sums.split(self.sums.sizes, dim=-1)
         rows = self.sums.rows_of_A(self.A)
         outputs = [part @ A * p for part, A, p in zip(parts, rows, pi.unbind(-1), strict=True)]
@@ -149,8 +151,9 @@ class OrbitSums(nn.Module):
         self.seen = min(d, self.dim) if identity == "paper" else self.dim
         self.sizes = [*self.ranks, self.seen]
         self.rows = d if identity == "paper" else d + self.dim
-        scheme = torch.arange(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes))
-        self.register_buffer("scheme", scheme, persistent=False)
+        # Which scheme's sum each is, one-hot: products with it cost less than indices, and so do their gradients.
+        member = torch.eye(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes), dim=0)
+        self.register_buffer("member", member, persistent=False)
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch sums"]:
         """All sums side by side, then the inputs that the branch without symmetry sees."""
@@ -160,39 +163,21 @@ class OrbitSums(nn.Module):
         sums = [(self.get_buffer(f"V{k}").to(x.dtype) @ flat.mT).mT for k in range(len(self.ranks))]
         return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], -1)
 
+    def mix(
+        self, sums: Float[Tensor, "*batch sums"], pi: Float[Tensor, " schemes"]
+    ) -> Float[Tensor, "*batch rows"]:
+        """`(V + I p) x`, or with the full identity the two side by side."""
+        factors = self.get_buffer("member").to(pi) @ pi
+        if self.identity == "full":
+            return sums * factors
+        invariant, inputs = sums[..., : self.rows], sums[..., self.rows :]
+        if len(pi) == 2:
+            return torch.lerp(inputs, invariant, pi[0])  # the two probabilities sum to 1
+        inputs = F.pad(inputs, (0, self.rows - self.seen)) if self.seen < self.rows else inputs
+        return torch.addcmul(inputs * pi[-1], invariant, factors[: self.rows])
+
     def rows_of_A(self, A: Float[Tensor, "rows neurons"]) -> list[Tensor]:  # noqa: N802
         """The rows of A that meet each part; in the printed layer the last part shares those of the others."""
         rows = list(A[: sum(self.ranks)].split(self.ranks))
         last = A[: self.seen] if self.identity == "paper" else A[sum(self.ranks) :]
         return [*rows, last]
-
-
-class _Mixed(torch.autograd.Function):
-    r"""$x \mapsto A^\top (V + I\,p_{q+1}) x + b$ from the sums, of which `scheme` says whose each is.
-
-    With the printed identity there are more sums than rows of A: the last ones share the first rows. The gradients
-    of A and π come from one product, the sums by the gradient of the output: none is as long as the batch.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, sums: Tensor, pi: Tensor, A: Tensor, bias: Tensor, scheme: Tensor) -> Tensor:
-        ctx.save_for_backward(sums, pi, A, scheme)
-        rows, factors = len(A), pi[scheme]
-        mixed = sums[:, :rows] * factors[:rows]
-        mixed[:, : sums.shape[1] - rows].addcmul_(sums[:, rows:], pi[-1])
-        return torch.addmm(bias, mixed, A)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        sums, pi, A, scheme = ctx.saved_tensors
-        rows, factors, shared = len(A), pi[scheme], len(scheme) - len(A)
-        product = sums.mT @ grad
-        for_pi = torch.cat([(A * product[:rows]).sum(1), (A[:shared] * product[rows:]).sum(1)])
-        for_A = product[:rows] * factors[:rows, None]
-        for_A[:shared].addcmul_(product[rows:], pi[-1])
-        for_sums = None
-        if ctx.needs_input_grad[0]:
-            mixed = grad @ A.mT
-            for_sums = torch.cat([mixed, mixed[:, :shared]], dim=1) * factors
-        return for_sums, torch.zeros_like(pi).index_add_(0, scheme, for_pi), for_A, grad.sum(0), None

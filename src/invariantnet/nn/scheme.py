@@ -34,4 +34,5 @@ class Scheme(nn.Module):
         r"""$\log p(\pi \mid \alpha)$, times its weight; 0 for a given π."""
         if not self.learns_scheme:
             return self.logits.new_zeros(())
-        return self.prior_weight * self.prior.log_density(self.log_probabilities)
+        density = self.prior.log_density(self.log_probabilities)
+        return density if self.prior_weight == 1 else self.prior_weight * density
