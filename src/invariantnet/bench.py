@@ -45,7 +45,7 @@ def bench(repeats: int = REPEATS) -> list[Row]:
 
 
 def _steps(repeats: int) -> list[Row]:
-    """Training steps, and below them the two matrix products that a plain step cannot do without."""
+    """Training steps, with the least they could take: plain products, and plain layers on as many numbers."""
     rot90, flips, d4 = _groups("rot90", "flips", "d4")
     x, y = torch.rand(BATCH, 784), torch.randint(CLASSES, (BATCH,))
     weight, gradient = torch.rand(100, 784), torch.rand(BATCH, 100)
@@ -62,6 +62,8 @@ def _steps(repeats: int) -> list[Row]:
         "paper layer, q = 2 (rot90, flips), training step": training_step(
             invariant_net([rot90, flips], CLASSES), x, y
         ),
+        "a plain layer on 196 numbers instead": training_step(mlp((196,), CLASSES), x[:, :196].clone(), y),
+        "a plain layer on 392 numbers instead": training_step(mlp((392,), CLASSES), x[:, :392].clone(), y),
         "features, rot90, training step": training_step(Symmetrized(mlp(SHAPE, CLASSES), [rot90]), x, y),
         "features, d4, training step": training_step(Symmetrized(mlp(SHAPE, CLASSES), [d4]), x, y),
     }

@@ -23,23 +23,35 @@ TARGETS = {
 EXAMPLES, PIXELS, HYPOTHESES, SEEDS, EPOCHS, WIDTH, COPIES = 1_000_000, 3 * 224 * 224, 10, 2, 25, 800, 1
 GPU = 20e12
 """Floating-point operations per second that large products reach on one current GPU, by order of magnitude."""
+DISK = 2e9
+"""Bytes per second of one current disk, by order of magnitude."""
+STEP_BATCH, STEP_UNITS = 64, 400
+"""Of the steps that `benchmarks/growth.py` measures on 3×224×224: rot90, four copies of 100 units."""
 
 
 def speed_page(folder: Path) -> str:
     """The whole page as Markdown."""
-    bench, growth, verdict, by_hand = (
-        json.loads((folder / f"{name}.json").read_text()) for name in ("bench", "growth", "verdict", "by_hand")
+    bench, growth, verdict, by_hand, rivals, large = (
+        json.loads((folder / f"{name}.json").read_text())
+        for name in ("bench", "growth", "verdict", "by_hand", "rivals", "memory")
     )
     return PAGE.format(
         bench=_bench(bench),
         growth=_growth(growth),
         memory=next(row["peak megabytes above the start"] for row in growth if row["growth with"] == "inputs"),
         verdict=_verdict(verdict),
-        by_hand=_by_hand(by_hand),
+        by_hand=_by_hand([*by_hand, *rivals]),
+        floor=_floor(bench),
+        large=_large(large[0]),
+        size=f"{large[0]['gigabytes']:.0f}",
         operations=f"{operations():.1e}",
         hours=f"{operations() / GPU / 3600:.1f}",
         minutes=f"{operations() / GPU / 60 / (HYPOTHESES * SEEDS):.0f}",
         machines=HYPOTHESES * SEEDS,
+        core_days=f"{_core_seconds(growth) / 86400:.0f}",
+        gigabytes=f"{EXAMPLES * PIXELS / 1e9:.0f}",
+        disk_hours=f"{passes() * EXAMPLES * PIXELS / DISK / 3600:.0f}",
+        disk_minutes=f"{passes() * EXAMPLES * PIXELS / DISK / 60 / (HYPOTHESES * SEEDS):.0f}",
     )
 
 
@@ -47,6 +59,17 @@ def operations() -> float:
     """Multiplications and additions of the whole comparison of the example, nothing dropped."""
     # Blocks double, so all training sets together are as large as the data; a step is two products, each 2·n·D·m.
     return 4.0 * HYPOTHESES * SEEDS * EPOCHS * EXAMPLES * PIXELS * WIDTH * COPIES
+
+
+def passes() -> int:
+    """Over the data, by all networks of the example together."""
+    return HYPOTHESES * SEEDS * EPOCHS
+
+
+def _core_seconds(growth: list[dict[str, Any]]) -> float:
+    """Of one core, from the measured step on as many inputs; cost is linear in examples, networks and units."""
+    step = next(row["seconds"][-1] for row in growth if row["growth with"] == "inputs")
+    return float(step * WIDTH / STEP_UNITS * passes() * EXAMPLES / STEP_BATCH)
 
 
 def _bench(rows: list[dict[str, Any]]) -> str:
@@ -62,6 +85,21 @@ def _bench(rows: list[dict[str, Any]]) -> str:
             ]
             for row in rows
         ],
+    )
+
+
+def _floor(rows: list[dict[str, Any]]) -> str:
+    ratio = {row["name"]: row["ratio"] for row in rows}
+    first, second = (ratio[f"a plain layer on {n} numbers instead"] for n in (196, 392))
+    return f"{first:.2f} and {second:.2f}"
+
+
+def _large(row: dict[str, Any]) -> str:
+    size = "×".join(map(str, row["shape"]))
+    return (
+        f"{row['examples']:,} images of {size} bytes, a file of {row['gigabytes']:.0f} GB: the process' resident "
+        f"memory peaked at {row['peak_resident_megabytes']} MB (aimed at: 2,000), "
+        f"{row['peak_anonymous_megabytes']} MB of it its own, in {row['seconds'] / 60:.0f} minutes on a busy core"
     )
 
 
@@ -96,7 +134,13 @@ def _by_hand(rows: list[dict[str, Any]]) -> str:
     return markdown(
         ["method", "seed", "chose", "test accuracy", "CPU seconds"],
         [
-            [r["method"], str(r["seed"]), r["chosen"], f"{r['accuracy']:.1f} %", f"{r['cpu_seconds']:.0f}"]
+            [
+                r["method"],
+                str(r["seed"]),
+                r.get("chosen", "given"),
+                f"{r['accuracy']:.1f} %",
+                f"{r['cpu_seconds']:.0f}",
+            ]
             for r in sorted(rows, key=lambda r: r["method"])
         ],
     )
@@ -104,17 +148,18 @@ def _by_hand(rows: list[dict[str, Any]]) -> str:
 
 PAGE = """# Speed
 
-*Written by `tools/write_docs.py` from `results/bench.json`, `growth.json`, `verdict.json` and `by_hand.json`,
-which `invariantnet bench --json` and the scripts in `benchmarks/` make. One thread; ratios within one run, best
-of several repeats.*
+*Written by `tools/write_docs.py` from `results/bench.json`, `growth.json`, `verdict.json`, `by_hand.json`,
+`rivals.json` and `memory.json`, which `invariantnet bench --json` and the scripts in `benchmarks/` make. One
+thread; ratios within one run, best of several repeats.*
 
 ## Steps and predictions
 
 {bench}
-Where a target is missed: at this size a training step is mostly not arithmetic. The products of the MLP's own
-step are less than half of it, the rest is the optimiser's and autograd's bookkeeping, which a layer with
-smaller products pays as well. Fusing the layer's mixture, its draw and its prior by hand brought the paper
-layer to 0.9 and no further.
+Where the paper layer misses its target: at this size much of a training step is not arithmetic but the optimiser's
+and autograd's bookkeeping, which a layer with smaller products pays as well. A plain layer on as many numbers as
+the paper layer has rows takes {floor} of the reference; no layer with that many weights can take less. The paper
+layer adds to it the mixture, one more product for the gradient of π, the draw and the prior. Gradients written by
+hand, with that product on the weights' side, saved arithmetic and lost as much to Python.
 
 ## A whole verdict
 
@@ -123,7 +168,8 @@ Five thousand rotated images, {{none, rot90, flips, d4}}, three networks each: {
 ## Against the same choice by hand
 
 scikit-learn's MLP of the same width, trained on every pose under each of four augmentations, the best on a
-validation part trained again on everything; and ours, which is not told the group either.
+validation part trained again on everything; ours, which is not told the group either; and for comparison e2cnn,
+an equivariant convolutional network that is told it, where ours has one hidden layer.
 
 {by_hand}
 ## Growth
@@ -134,13 +180,30 @@ validation part trained again on everything; and ours, which is not told the gro
 On inputs of 3×224×224 nothing is ever D×D: the resident memory of that column peaks {memory} MB above its
 start, most of it the weights, their four moved copies and their gradients.
 
+## Data larger than memory
+
+`benchmarks/memory.py` runs `invariantnet fit` on {large}.
+The labels depend on where up is, so `rot90` is out after the first block, and the network without symmetry and the
+plain one are trained for one epoch each. Every pass over the data reads it block by block, and every batch is read
+when it is needed.
+
 ## What a large problem would take
 
-A million images of 3×224×224, ten hypotheses, two networks each, nothing dropped, 25 epochs, 800 units:
-\\(4 \\cdot H \\cdot S \\cdot E \\cdot N \\cdot D \\cdot m\\) operations, that is {operations}. At 20 TFLOP/s,
-the order of magnitude of one current GPU, about {hours} hours; with `--cluster` and one GPU for each of the
-{machines} networks about {minutes} minutes. Racing drops most of the hypotheses on the way. These are
-extrapolations: the largest problem run here has 60,000 images of 28×28.
+A million images of 3×224×224, ten hypotheses, two networks each, nothing dropped, 25 epochs, 800 units. Blocks
+double, so the training sets of one network together are as large as the data, and all slopes above are close to 1
+at the end, so the cost is a product:
+
+- arithmetic: \\(4 \\cdot H \\cdot S \\cdot E \\cdot N \\cdot D \\cdot m\\) operations, that is {operations}.
+  From the step measured here on inputs of that size, {core_days} days of one core. At 20 TFLOP/s, the order of
+  magnitude of one current GPU, about {hours} hours; with `--cluster` and one GPU for each of the {machines}
+  networks about {minutes} minutes.
+- reading: \\(H \\cdot S \\cdot E \\cdot N \\cdot D\\) bytes. The file has {gigabytes} GB; where that does not
+  fit into memory, at 2 GB/s about {disk_hours} hours on one machine, and {disk_minutes} minutes on {machines}
+  machines with a copy each. So on one machine with a GPU the disk decides, unless memory holds the file.
+
+Racing drops most of the hypotheses on the way, and the final network is one more of the same size. These are
+extrapolations: the largest problems run here are 60,000 images of 28×28 to the end, and the file of {size} GB
+for one epoch.
 
 `--jobs` trains networks side by side on one machine, `--cluster tcp://…` on others, through dask; `--devices 2`
 shares each network among processes, through lightning-fabric, which pays only when one network is too large for
