@@ -93,6 +93,7 @@ class Symmetrized(Scheme):
             self.signed = changes_signs(measure.elements)
             self.uniform = len(groups) == 1 and bool((measure.haar == measure.haar[0]).all())
             is_index = not measure.elements.is_floating_point()
+            self.alone = is_index and torch.equal(measure.elements, torch.arange(groups[0].dim)[None])
             self.register_buffer("inverse", _inverse(measure.elements) if is_index else None, persistent=False)
         if len(groups) > 1:
             self.prior = as_prior(prior, len(groups))
@@ -194,6 +195,8 @@ class Symmetrized(Scheme):
 
     def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "n neurons dim"]:
         r"""$T_g^\top w$ for every element and neuron."""
+        if self.alone:
+            return weight[None]
         elements = self.get_buffer("elements")[kept]
         if elements.is_floating_point():
             return weight @ elements.to(weight.dtype)
