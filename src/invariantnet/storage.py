@@ -7,7 +7,10 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO
+
+LOCK = ".lock"
+PART = ".invariantnet-part"
 
 
 def writable_folder(path: Path) -> Path:
@@ -16,31 +19,74 @@ def writable_folder(path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise ValueError(f"cannot write to {path} ({error.strerror}): choose another output folder.") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot write to {path} ({_fault(error)}): choose another output folder.") from None
+    return path
+
+
+def writable_file(path: Path) -> Path:
+    """Make its folder if need be; a ValueError says why it cannot be written."""
+    writable_folder(path.parent)
+    if path.is_dir():
+        raise ValueError(f"cannot write to {path} (it is a folder): choose another output file.")
     return path
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Inside, the folder is ours; a second process is told so. The system forgets the lock of one that died."""
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ValueError(
-                f"another process is writing to {folder}: wait for it, or choose another --out."
-            ) from None
-        yield
-    (folder / ".lock").unlink(missing_ok=True)
+    """Inside, the folder is ours; a second process is told so. The system forgets the lock of one that died.
+
+    What a process that died left half written is cleared away.
+    """
+    path = folder / LOCK
+    while True:
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(
+                    f"another process is writing to {folder}: wait for it, or choose another --out."
+                ) from None
+            except OSError as error:
+                raise ValueError(
+                    f"{folder} cannot be locked ({_fault(error)}): choose another --out, on a local disk."
+                ) from None
+            # Who held the lock may have removed the file after we opened it: then ours is the lock of nothing.
+            if not _is_at(file, path):
+                continue
+            clear_parts(folder)
+            try:
+                yield
+            finally:
+                if _is_at(file, path):
+                    path.unlink(missing_ok=True)
+            return
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replace the file at once, or leave it as it was."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def clear_parts(folder: Path) -> None:
+    """Remove what a process that died left half written; for one who holds the lock."""
+    for part in folder.glob(f".*{PART}"):
+        part.unlink(missing_ok=True)
+
+
+def _is_at(file: IO[Any], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
+
+
+def _fault(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to; when all is written it takes the place of the old one at once, else that stays."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o644)
@@ -51,9 +97,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace the file at once, or leave it as it was."""
+    with replacing(path) as file:
+        file.write(content)
+
+
 def write_text(path: Path, text: str) -> None:
-    """Replace a UTF-8 text file at once."""
-    write_bytes(path, text.encode())
+    """Replace a UTF-8 text file at once; what UTF-8 cannot hold, such as odd file names, is escaped as in JSON."""
+    write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_json(path: Path, value: Any) -> None:

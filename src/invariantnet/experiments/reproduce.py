@@ -19,7 +19,7 @@ from invariantnet.experiments import (
 )
 from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record, Runnable, default_jobs, run_network, sweep
-from invariantnet.storage import writable_folder, write_json, write_text
+from invariantnet.storage import locked, writable_folder, write_json, write_text
 
 Target = Literal[
     "figure1", "figure2", "figure3", "table1", "ablation", "identity", "all", "posterior", "calibration"
@@ -96,18 +96,22 @@ def reproduce(
     """Return the paths of everything written; records of other methods stay in the files."""
     if seeds < 1:
         raise ValueError(f"{seeds} seeds: ask for at least one.")
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"{jobs} processes: ask for at least one.")
     if method != "paper" and target not in BOTH_WAYS:
         raise ValueError(f"{target} has no --method {method}: that is for {', '.join(BOTH_WAYS)}.")
-    writable_folder(folder)
+    with locked(writable_folder(folder)):
+        return _reproduce(target, folder, method, seeds, quick, jobs or default_jobs())
+
+
+def _reproduce(target: Target, folder: Path, method: Method, seeds: int, quick: bool, jobs: int) -> list[Path]:
     wanted = OF_THE_PAPER if target == "all" else [target] if target in EXPERIMENTS else []
     chosen = {name: EXPERIMENTS[name] if method == "paper" else _ours(name, method) for name in wanted}
     planned = {name: _plan(chosen[name], seeds, quick=quick) for name in wanted}
     runners = {r.key: chosen[name].run for name in wanted for r in planned[name]}
     everything = sorted((r for name in wanted for r in planned[name]), key=_length)
     run = partial(_run_one, runners)
-    records = dict(
-        zip((r.key for r in everything), sweep(everything, folder, run, jobs=jobs or default_jobs()), strict=True)
-    )
+    records = dict(zip((r.key for r in everything), sweep(everything, folder, run, jobs=jobs), strict=True))
     written: list[Path] = []
     for name in wanted:
         flat = chosen[name].flatten(planned[name], [records[r.key] for r in planned[name]])

@@ -20,7 +20,7 @@ from invariantnet.experiments.recipes import Recipe
 from invariantnet.nn import cnn, invariant_net, mlp
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.progress import progress_bar
-from invariantnet.storage import writable_folder, write_json
+from invariantnet.storage import clear_parts, writable_folder, write_json
 from invariantnet.training import Training, log_probabilities, train
 
 FORMAT = 1
@@ -43,6 +43,7 @@ def sweep(
 ) -> list[Record]:
     """Run what is not stored yet, and return the records in the order of the recipes."""
     runs = writable_folder(folder / "runs")
+    clear_parts(runs)
     unique = list({r.key: r for r in recipes}.values())
     missing = [r for r in unique if load_record(runs, r) is None]
     if missing:
