@@ -12,10 +12,11 @@ ROOT = Path(invariantnet.__file__).parent
 
 # A module may import from those before it, and from its own package.
 ORDER = [
-    "storage", "rows", "progress", "cluster",
+    "memory", "storage", "rows", "progress", "cluster",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
     "priors", "likelihoods", "nn", "objectives", "team", "training", "inference",
-    "weighting", "persistence", "estimator", "report", "fit", "bench", "experiments", "cli", "__main__",
+    "weighting", "persistence", "exporting", "estimator", "report", "fit", "bench", "experiments", "cli",
+    "__main__",
 ]  # fmt: skip
 ABOVE_THE_ESTIMATOR = {"fit", "experiments", "report", "cli", "__main__", "estimator"}
 

@@ -1,12 +1,10 @@
 """Fitted estimators as files: tensors and JSON, nothing that runs."""
 
+import contextlib
 import hashlib
 import json
-import logging
 import math
 import platform
-import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
@@ -19,12 +17,14 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from invariantnet.actions import count_words
 from invariantnet.catalogue import names as catalogue_names
-from invariantnet.groups import Group
+from invariantnet.closure import TooManyElementsError, check_finite_order, check_indices, check_invertible
+from invariantnet.groups import MAX_ORDER, Group
 from invariantnet.inference.posterior import Price, SymmetryPosterior
-from invariantnet.likelihoods import Likelihood
+from invariantnet.memory import must_fit
 from invariantnet.nn import InvariantLinear
-from invariantnet.nn.symmetrized import Symmetrized
+from invariantnet.nn.symmetrized import SAMPLED, Symmetrized
 from invariantnet.rows import Rows, as_inputs, blocks
 from invariantnet.storage import writable_folder, write_bytes, write_json
 from invariantnet.training import History
@@ -43,7 +43,7 @@ LEARNED = (
     "fingerprint_",
 )
 PACKAGES = ("torch", "numpy", "scikit-learn")
-CLOSE = 1e-4
+HUGE = 2**1023
 Estimator = TypeVar("Estimator")
 
 
@@ -78,35 +78,49 @@ def load(cls: type[Estimator], folder: Path, backbone: Callable[..., nn.Module] 
     stored = read_record(folder)
     if stored["kind"] != cls.__name__:
         raise ValueError(f"{folder / RUN} holds an {stored['kind']}: load it with that class.")
-    try:
-        tensors = safetensors.torch.load((folder / MODEL).read_bytes())
-    except OSError as error:
-        raise ValueError(f"{folder / MODEL} cannot be read ({error.strerror}): fit again.") from None
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder / MODEL} is damaged ({error}): fit again.") from None
+    tensors = read_tensors(folder / MODEL)
+    if stored["parameters"].get("backbone") == OWN_BACKBONE and backbone is None:
+        raise ValueError("this model has a backbone of your own: pass it to load, as no code is stored.")
     try:
         return _rebuilt(cls, stored, tensors, backbone)
-    except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
-        fault = str(error).splitlines()[0]
+    except Exception as error:  # a record of a stranger's can hold anything anywhere
+        fault = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(f"{folder}: {RUN} and {MODEL} do not fit together ({fault}): fit again.") from None
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Finite tensors by name; a missing or damaged file is a ValueError."""
+    try:
+        must_fit(path.stat().st_size, str(path), "load it on a larger machine")
+        tensors = safetensors.torch.load(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"{path} is missing or cannot be read ({error.strerror}): fit again.") from None
+    except Exception as error:
+        raise ValueError(f"{path} is damaged ({error}): fit again.") from None
+    for name, value in tensors.items():
+        if not bool(value.isfinite().all()):
+            raise ValueError(f"{path} is damaged ({name} holds values that are not finite): fit again.")
+    return tensors
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """The checked content of `run.json`."""
     path = folder / RUN
     try:
-        stored = json.loads(path.read_text())
+        stored = json.loads(path.read_text(), object_hook=_with_orders)
     except OSError as error:
         if (folder / UNFINISHED).exists():
             raise ValueError(f"the fit in {folder} was interrupted: finish it with --resume.") from None
         raise ValueError(f"{path} cannot be read ({error.strerror}): name a folder that `fit` wrote.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"{path} is damaged: fit again.") from None
-    if not isinstance(stored, dict) or not {"format", "kind", "posterior"} <= stored.keys():
+    parts = ("posterior", "parameters", "learned", "history")
+    if not isinstance(stored, dict) or not all(isinstance(stored.get(part), dict) for part in parts):
         raise ValueError(f"{path} was not written by InvariantNet: name a folder that `fit` wrote.")
-    if stored["format"] != FORMAT:
+    written = stored.get("format")
+    if written != FORMAT or not isinstance(stored.get("kind"), str):
         raise ValueError(
-            f"{path} has format {stored['format']}, this version reads {FORMAT}: use the version that wrote it."
+            f"{path} has format {written}, this version reads {FORMAT}: use the version that wrote it."
         )
     return stored
 
@@ -120,42 +134,6 @@ def posterior_from(stored: dict[str, Any]) -> SymmetryPosterior:
         values[name] = tuple(math.nan if v is None else v for v in values[name])
     values["prices"] = tuple(Price(**price) for price in values["prices"])
     return SymmetryPosterior(**values)
-
-
-def export_onnx(estimator: Any, path: Path) -> None:
-    """Write an ONNX file and check it against torch."""
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise ValueError(f"{error.name} is missing: pip install 'invariantnet[onnx]'.") from None
-    writable_folder(path.parent)
-    network = _Deployed(estimator).eval()
-    example = torch.rand(3, *estimator.input_shape_) / estimator.scale_
-    with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
-        # torch warns of its own inner workings.
-        warnings.simplefilter("ignore")
-        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-        file = Path(scratch) / "model.onnx"
-        torch.onnx.export(
-            network,
-            (example,),
-            file,
-            dynamo=True,
-            verbose=False,
-            external_data=False,
-            input_names=["x"],
-            output_names=["y"],
-            dynamic_shapes={"x": {0: torch.export.Dim("batch")}},
-        )
-        session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
-        for batch in (example, example[:1]):
-            with torch.no_grad():
-                difference = np.abs(session.run(None, {"x": batch.numpy()})[0] - network(batch).numpy()).max()
-            if not difference <= CLOSE:
-                raise ValueError(f"the exported network differs by {difference:.1g}: please report this.")
-        write_bytes(path, file.read_bytes())
 
 
 def folded(network: nn.Module) -> nn.Module:
@@ -188,23 +166,6 @@ def versions() -> dict[str, str]:
     }
 
 
-class _Deployed(nn.Module):
-    """From inputs in their shape to what the estimator predicts."""
-
-    def __init__(self, estimator: Any) -> None:
-        super().__init__()
-        self.network = folded(estimator.network_).cpu()
-        self.likelihood: Likelihood = estimator.likelihood
-        self.affine = (getattr(estimator, "y_scale_", 1.0), getattr(estimator, "y_mean_", 0.0))
-
-    def forward(self, x: Tensor) -> Tensor:
-        output = self.network(x.flatten(1))
-        if self.likelihood.averages_probabilities:
-            return output.softmax(-1)
-        scale, mean = self.affine
-        return output[:, 0] * scale + mean
-
-
 def _tensors(estimator: Any) -> dict[str, Tensor]:
     found = {f"network.{name}": value for name, value in estimator.network_.state_dict().items()}
     for k, group in enumerate(estimator.hypotheses_):
@@ -222,8 +183,6 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
     by_name = {g.name: g for g in groups}
     parameters = dict(stored["parameters"])
     if parameters["backbone"] == OWN_BACKBONE:
-        if backbone is None:
-            raise ValueError("this model has a backbone of your own: pass it to load, as no code is stored.")
         parameters["backbone"] = backbone
     if isinstance(parameters["groups"], list):
         known = catalogue_names()
@@ -232,6 +191,8 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
         parameters["input_shape"] = tuple(parameters["input_shape"])
     estimator = cls(**parameters)
     for name, value in stored["learned"].items():
+        if name not in LEARNED:
+            raise ValueError(f"nothing learned is called {name!r}")
         setattr(estimator, name, tuple(value) if name == "input_shape_" else value)
     if "classes_" in stored["learned"]:
         estimator.classes_ = np.array(stored["learned"]["classes_"])
@@ -239,11 +200,62 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
     estimator.posterior_ = posterior_from(stored)
     history = stored["history"]
     estimator.history_ = History(**{**history, "scheme_names": tuple(history["scheme_names"])})
-    network = estimator.make_final_network()
     weights = {n.removeprefix("network."): t for n, t in tensors.items() if n.startswith("network.")}
+    _check(estimator, weights)
+    network = estimator.make_final_network()
     network.load_state_dict(weights)
     estimator.network_ = network.eval()
     return estimator
+
+
+def _check(estimator: Any, weights: dict[str, Tensor]) -> None:
+    """Whether a stored estimator is what one could have been, before any memory is taken for it."""
+    dim = math.prod(estimator.input_shape_)
+    float(estimator.scale_)
+    if estimator.n_features_in_ != dim:
+        raise ValueError(f"{estimator.n_features_in_} features of shape {estimator.input_shape_}")
+    if hasattr(estimator, "classes_") and estimator.classes_.shape != (estimator.outputs_,):
+        raise ValueError(f"classes of shape {estimator.classes_.shape} for {estimator.outputs_} outputs")
+    for group in estimator.hypotheses_:
+        if group.dim != dim:
+            raise ValueError(f"{group.name} acts on {group.dim} numbers, an input has {dim}")
+        if group.is_matrix_group:
+            check_invertible(group.generators)
+            for i, matrix in enumerate(group.generators):
+                check_finite_order(matrix, i, MAX_ORDER)
+        else:
+            check_indices(group.generators)
+    group = estimator.group_
+    # That of the group the network is averaged over has to be right; what cannot be listed is sampled.
+    limit = group.order if group.can_list_elements else SAMPLED
+    make = Group.from_matrices if group.is_matrix_group else Group.from_permutations
+    with contextlib.suppress(TooManyElementsError):
+        if (found := make(group.generators, max_order=limit).order) != group.order:
+            raise ValueError(f"{group.name} has {found} elements, not {count_words(group.order)}")
+    if isinstance(estimator.backbone, str):
+        # A width from the record must not take memory that the file with the weights does not.
+        with torch.device("meta"):
+            network = (
+                estimator.make_final_network()
+                if estimator.method == "paper"
+                else estimator._module(estimator.hidden)
+            )
+        promised, there = (
+            sum(v.numel() for v in values) for values in (network.state_dict().values(), weights.values())
+        )
+        if promised != there:
+            raise ValueError(f"{there} weights for a network of {promised}")
+
+
+def _with_orders(stored: dict[str, Any]) -> dict[str, Any]:
+    """Orders beyond what JSON's readers take for a number are stored in base 16."""
+    for name in ("order", "orders"):
+        value = stored.get(name)
+        if isinstance(value, list):
+            stored[name] = [int(v, 16) if isinstance(v, str) else v for v in value]
+        elif isinstance(value, str):
+            stored[name] = int(value, 16)
+    return stored
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -266,7 +278,9 @@ def _plain(value: Any) -> Any:
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: null instead."""
+    """JSON has no NaN: null instead; and few of its readers have numbers of any length."""
+    if isinstance(value, int) and value >= HUGE:
+        return hex(value)
     if isinstance(value, dict):
         return {k: _without_nan(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

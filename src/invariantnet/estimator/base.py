@@ -16,7 +16,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 
-from invariantnet import persistence
+from invariantnet import exporting, persistence
 from invariantnet.catalogue import group as named_group
 from invariantnet.catalogue import groups_for
 from invariantnet.groups import Group
@@ -24,6 +24,7 @@ from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_hel
 from invariantnet.inference.evidence import PER_BLOCK, BlockScore
 from invariantnet.likelihoods import Likelihood
 from invariantnet.measures import TRIVIAL, hypotheses
+from invariantnet.memory import must_fit
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, training_bar
@@ -108,12 +109,15 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         values = self._inputs(X, reset=True)
         values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
+        must_fit(
+            4 * MOST_COPIES * self.hidden * (self.n_features_in_ + self.outputs_),
+            f"a network of {self.hidden} hidden units",
+            "pass a smaller hidden",
+        )
         x = as_inputs(values)
         if len(x) > 1 and all(bool((part == read(x[:1])).all()) for part in blocks(x)):
             raise ValueError("all inputs are equal: there is nothing to learn from.")
-        device = torch.device(
-            ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
-        )
+        device = usable_device(self.device)
         x, t = x.to(device), torch.from_numpy(targets).to(device)
         w = None if weights is None else torch.from_numpy(weights).to(device)
         self.fingerprint_ = persistence.fingerprint(values, targets)
@@ -144,7 +148,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def export(self, path: str | Path) -> None:
         """Write an ONNX file: inputs (n, *input_shape), outputs as `predict_proba` or `predict` gives them."""
         check_is_fitted(self, "network_")
-        persistence.export_onnx(self, Path(path))
+        exporting.export_onnx(self, Path(path))
 
     def make_final_network(self) -> nn.Module:
         """The network for `group_`, untrained."""
@@ -249,10 +253,16 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             except ValueError:  # too many joins
                 return hypotheses(every, closed=False)
         names = [self.groups] if isinstance(self.groups, str | Group) else self.groups
+        for name in names:
+            if not isinstance(name, str | Group):
+                raise ValueError(f"{name!r} is no group: pass names of the catalogue, or a Group.")
         found = [g if isinstance(g, Group) else named_group(g, self.input_shape_) for g in names]
         for group in found:
             if group.dim != self.n_features_in_:
-                raise ValueError(f"{group.name} acts on {group.dim} numbers, an input has {self.n_features_in_}.")
+                raise ValueError(
+                    f"{group.name} acts on {group.dim} numbers, an input has {self.n_features_in_}: "
+                    "make the group for this shape."
+                )
         return hypotheses(found, closed=self.joins)
 
     def _compared_network(self, group: Group) -> nn.Module:
@@ -279,7 +289,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, X: Any, *, reset: bool) -> np.ndarray | Rows:
         if isinstance(X, Tensor):
-            X = X.detach().cpu().numpy()
+            X = as_numpy(X)
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
         shape = tuple(X.shape[1:])
@@ -292,11 +302,15 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             X = np.asarray(X).reshape(len(X), -1)
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
             raise ValueError(NOT_FINITE)
-        values = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused
+            values = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
         if reset:
             self.input_shape_ = tuple(self.input_shape or shape or values.shape[1:])
             if int(np.prod(self.input_shape_)) != values.shape[1]:
-                raise ValueError(f"inputs of {values.shape[1]} numbers do not have the shape {self.input_shape_}.")
+                raise ValueError(
+                    f"inputs of {values.shape[1]} numbers do not have the shape {self.input_shape_}: "
+                    "pass another input_shape."
+                )
         # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
         return values + np.float32(0) if rows is None else rows
 
@@ -314,7 +328,14 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             value = getattr(self, name)
             if not (value is None and name == "epochs") and (not isinstance(value, int | np.integer) or value < 1):
                 raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
-        if not self.tolerance >= 0:
+        if not isinstance(self.jobs, int | np.integer) or self.jobs == 0:
+            raise ValueError(f"jobs is {self.jobs!r}: pass a whole number of processes, at least 1.")
+        shape = (1,) if self.input_shape is None else self.input_shape
+        if not isinstance(shape, tuple | list) or not all(isinstance(n, int | np.integer) for n in shape):
+            raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")
+        if np.asarray(self.prior).dtype.kind not in "iuf":
+            raise ValueError(f"prior is {self.prior!r}: pass a positive number, or one for each hypothesis.")
+        if not isinstance(self.tolerance, int | float | np.number) or not self.tolerance >= 0:
             raise ValueError(f"tolerance is {self.tolerance!r}: pass a number of nats, at least 0.")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -337,9 +358,25 @@ def compared_units(group: Group, rivals: Sequence[Group]) -> int:
     return min(MOST_COPIES, largest) // min(MOST_COPIES, group.order)
 
 
+def usable_device(name: str) -> torch.device:
+    """Where to compute; a ValueError if it is not there."""
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+    try:
+        return torch.empty(1, device=chosen).device
+    except (RuntimeError, AssertionError) as error:
+        fault = str(error).splitlines()[0]
+        raise ValueError(f"device {name!r} cannot be used ({fault}): pass 'auto' or 'cpu'.") from None
+
+
+def as_numpy(values: Tensor) -> np.ndarray:
+    """An array of the tensor's numbers; numpy does not know half of torch's short types."""
+    values = values.detach().cpu()
+    return (values.float() if values.is_floating_point() and values.itemsize < 4 else values).numpy()
+
+
 def as_column(y: Any, examples: int) -> np.ndarray:
     """One finite target per input."""
-    values = column_or_1d(y.detach().cpu().numpy() if isinstance(y, Tensor) else y, warn=True)
+    values = column_or_1d(as_numpy(y) if isinstance(y, Tensor) else y, warn=True)
     if len(values) != examples:
         raise ValueError(f"{examples} inputs, but {len(values)} targets: pass one target per input.")
     assert_all_finite(values, input_name="y")
