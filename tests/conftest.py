@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
@@ -17,3 +19,23 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("laws", deadline=None, max_examples=30, print_blob=True)
 settings.load_profile("laws")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """A small run, to predict from, and to damage copies of."""
+    from wrong import TINY, X, Y
+
+    from invariantnet.fit import Settings, fit
+
+    folder = tmp_path_factory.mktemp("fitted")
+    np.savez(folder / "data.npz", x=X, y=Y)
+    fit(Settings(str(folder / "data.npz"), ("hflip",), **TINY), folder / "run")
+    return folder / "run"

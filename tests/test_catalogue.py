@@ -55,7 +55,7 @@ def test_permutations_are_all_orders_of_the_rows():
         ("reversal", (3, 28, 28), "length"),
         ("nonsense", (4,), "choose among trivial, rot90"),
         ("rot90", (0, 0), "sizes ≥ 1"),
-        ("rot90", (2, 2, 2, 2), r"is not \(D,\)"),
+        ("rot90", (2, 2, 2, 2), r"pass \(D,\)"),
     ],
 )
 def test_group_that_cannot_act_names_the_remedy(name, shape, remedy):

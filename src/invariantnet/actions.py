@@ -11,6 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 Shape = tuple[int, ...]
+MOST_NUMBERS = 10**8
+"""Numbers in one input, that a group may act on."""
+MOST_ORDERINGS = 10**5
+"""Things whose orderings are counted; the number itself would fill a page."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,24 @@ def count_words(number: int) -> str:
     >>> count_words(5040), count_words(10**400 * 7)
     ('5,040', '7.0e+400')
     """
-    digits = str(number)
-    return f"{number:,}" if len(digits) <= 9 else f"{digits[0]}.{digits[1]}e+{len(digits) - 1}"
+    if number < 10**9:
+        return f"{number:,}"
+    # Python prints no more than 4,300 digits of a number, and the logarithm may be off by one.
+    exponent = math.floor(math.log10(number)) - 2
+    leading = number // 10**exponent
+    while leading >= 100:
+        leading, exponent = leading // 10, exponent + 1
+    return f"{leading // 10}.{leading % 10}e+{exponent + 1}"
 
 
 def checked(shape: Shape) -> Shape:
     """The shape as a tuple of sizes, or a ValueError."""
     if not 1 <= len(shape) <= 3 or any(int(n) != n or n < 1 for n in shape):
-        raise ValueError(f"shape {shape} is not (D,), (H, W), (C, H, W) or (length, features) with sizes ≥ 1.")
+        raise ValueError(
+            f"shape {shape} is no shape of an input: pass (D,), (H, W), (C, H, W) or (length, features), sizes ≥ 1."
+        )
+    if math.prod(shape) > MOST_NUMBERS:
+        raise ValueError(f"shape {shape} has more than {MOST_NUMBERS:,} numbers: use smaller inputs.")
     return tuple(int(n) for n in shape)
 
 
@@ -174,5 +188,7 @@ def _sign(shape: Shape) -> Generators:
 def _symmetric(grid: np.ndarray) -> Generators:
     """All orders along the first axis, from one exchange and one cycle."""
     n = len(grid)
+    if n > MOST_ORDERINGS:
+        raise ValueError(f"all orderings of {n:,} things are too many to count: use 'cyclic' or 'reversal'.")
     exchange = grid[[1, 0, *range(2, n)]] if n > 1 else grid
     return _generators(exchange, np.roll(grid, 1, 0), order=math.factorial(n))

@@ -4,6 +4,7 @@ import contextlib
 import io
 import itertools
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ import tyro
 if TYPE_CHECKING:
     from rich.table import Table
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 PIPE_WIDTH = 140
+LONGEST = 600
 
 
 @dataclass(frozen=True)
@@ -153,8 +156,9 @@ class Predict:
         """Predict, and print or write."""
         from invariantnet.fit import predict
 
-        text = predict(self.model, self.data, self.out, **_reading(self))
-        print(self.out if text is None else text, end="\n" if text is None else "")
+        predict(self.model, self.data, self.out, **_reading(self))
+        if self.out is not None:
+            print(self.out)
 
 
 @dataclass(frozen=True)
@@ -206,13 +210,13 @@ class Groups:
 
     def run(self) -> None:
         """Print the table."""
-        from invariantnet.actions import ACTIONS, count_words
+        from invariantnet.actions import ACTIONS, checked, count_words
 
         table = _table("name", "what it does", "input shapes")
         if self.shape is not None:
             from invariantnet.catalogue import group
 
-            shape = parse_shape(self.shape)
+            shape = checked(parse_shape(self.shape))
             table = _table("name", "order", "orbits", "what it does")
         for entry in ACTIONS.values():
             if self.shape is None:
@@ -315,18 +319,38 @@ Command = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130."""
+    """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130, a failing machine with 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of files and classes may hold what the terminal cannot show.
+            stream.reconfigure(errors="backslashreplace")
     command: Any = None
     try:
         command = _parse(arguments)
         command.run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
     except ValueError as error:
-        fault = next(iter(str(error).splitlines()), "bad input")
-        print(f"invariantnet: {fault}", file=sys.stderr)
+        _complain(str(error) or "bad input")
         sys.exit(BAD_INPUT)
+    except (OSError, MemoryError) as error:
+        fault = "out of memory" if isinstance(error, MemoryError) else str(error)
+        _complain(f"{fault}: make room and try again{getattr(command, 'after_interrupt', '')}")
+        sys.exit(FAILED)
     except KeyboardInterrupt:
-        print(f"invariantnet: interrupted{getattr(command, 'after_interrupt', '')}", file=sys.stderr)
+        _complain(f"interrupted{getattr(command, 'after_interrupt', '')}")
         sys.exit(INTERRUPTED)
+
+
+def _complain(fault: str) -> None:
+    """One line, whatever a file or a name has put into it."""
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(fault.split()))
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    print(f"invariantnet: {line}", file=sys.stderr)
 
 
 def _parse(arguments: Sequence[str] | None) -> Any:

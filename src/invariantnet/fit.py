@@ -1,10 +1,12 @@
 """`invariantnet fit` and `predict`: from a data set to a folder with a verdict, a network and a page; and back."""
 
+import codecs
+import contextlib
 import csv
 import hashlib
-import io
 import json
 import shutil
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,12 @@ from invariantnet.datasets import Dataset
 from invariantnet.estimator import InvariantClassifier, Method
 from invariantnet.inference.store import FolderStore
 from invariantnet.report import evaluate, fit_plain, write_report
-from invariantnet.storage import locked, writable_folder, write_bytes
+from invariantnet.storage import locked, replacing, writable_file, writable_folder, write_bytes
 from invariantnet.team import our_team
 
 PLAIN = "plain.safetensors"
 CHUNK = 65_536
+SEEDS = 2**32
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
         raise ValueError(f"{settings.examples} examples are too few to learn from: ask for more.")
     if not 0 <= settings.test_share < 1:
         raise ValueError(f"a test share of {settings.test_share} is no share: pass a number from 0 to below 1.")
+    if not 0 <= settings.seed < SEEDS:
+        raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
     data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
     if our_team().rank:
         return _fit(settings, data, out, FolderStore(out / persistence.UNFINISHED / settings.digest, writes=False))
@@ -112,24 +117,22 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
     return persistence.read_record(out)
 
 
-def predict(run: Path, source: str, out: Path | None, *, seed: int = 0, **reading: Any) -> str | None:
-    """Labels and probabilities of new inputs as CSV, to a file or as text."""
+def predict(run: Path, source: str, out: Path | None, *, seed: int = 0, **reading: Any) -> None:
+    """Labels and probabilities of new inputs as CSV, to a file or to standard output, a few at a time."""
     clf = InvariantClassifier.load(run)
+    if out is not None:
+        writable_file(out)
     names, x = datasets.load_inputs(source, seed=seed, shape=clf.input_shape_, **reading)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["input", "label", *(f"p({c})" for c in clf.classes_)])
-    for start in range(0, len(x), CHUNK):
-        p = clf.predict_proba(x[start : start + CHUNK])
-        labels = clf.classes_[p.argmax(1)]
-        writer.writerows(
-            [names[start + i], labels[i], *(f"{v:.6f}" for v in row)] for i, row in enumerate(p.tolist())
-        )
-    if out is None:
-        return text.getvalue()
-    writable_folder(out.parent)
-    write_bytes(out, text.getvalue().encode())
-    return None
+    with contextlib.nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file:
+        lines = codecs.getwriter("utf-8")(file, "backslashreplace")
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(["input", "label", *(f"p({c})" for c in clf.classes_)])
+        for start in range(0, len(x), CHUNK):
+            p = clf.predict_proba(x[start : start + CHUNK])
+            labels = clf.classes_[p.argmax(1)]
+            writer.writerows(
+                [names[start + i], labels[i], *(f"{v:.6f}" for v in row)] for i, row in enumerate(p.tolist())
+            )
 
 
 def _with_test_set(data: Dataset, settings: Settings) -> Dataset:
@@ -137,6 +140,11 @@ def _with_test_set(data: Dataset, settings: Settings) -> Dataset:
     share = round(settings.test_share * len(data.x_train))
     if len(data.x_test) or not share:
         return data
+    if len(data.x_train) - share < 2:
+        raise ValueError(
+            f"a test share of {settings.test_share} leaves too few of {len(data.x_train)} examples to learn from: "
+            "lower it, or pass more data."
+        )
     order = np.random.default_rng(settings.seed).permutation(len(data.x_train))
     test, train = order[:share], order[share:]
     return Dataset(

@@ -64,17 +64,23 @@ def load_inputs(
     if name in embedded.READERS:
         data = vary(embedded.READERS[name](), variant or "plain", seed)
         if data.shape != shape:
-            raise ValueError(f"{source} has inputs of shape {data.shape}, the model needs {shape}.")
+            raise ValueError(
+                f"{source} has inputs of shape {data.shape}, the model needs {shape}: name other data."
+            )
         return [str(i) for i in range(len(data.x_test))], data.x_test
     return files.read_inputs(_existing(source), shape=shape, **reading)
 
 
 def _existing(source: str | Path) -> Path:
     path = Path(source)
-    if not path.exists():
+    try:
+        known = bool(str(source)) and (path.is_dir() or path.is_file())
+    except OSError:  # such as a name that is too long
+        known = False
+    if not known:
         variants = ", ".join(f":{variant}" for variant in VARIANTS)
         raise ValueError(
-            f"no data named {str(source)!r} and no such file: choose mnist or digits (with {variants}), "
+            f"no data named {str(source)[:200]!r} and no such file: choose mnist or digits (with {variants}), "
             "or the path of an .npz, a .csv or a folder of images."
         )
     if not path.is_dir() and path.suffix not in (".npz", ".csv"):

@@ -3,15 +3,19 @@
 Every fault is a ValueError that names the file and the remedy.
 """
 
+import contextlib
 import csv
 import math
-import zipfile
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from invariantnet.datasets.archives import names_in, read_arrays
 from invariantnet.datasets.record import Dataset
+from invariantnet.memory import must_fit
 from invariantnet.rows import Rows, as_inputs, finite
 
 Color = Literal["auto", "grey", "rgb"]
@@ -22,9 +26,9 @@ GREY_MODES = {"1", "L", "LA", "I", "I;16", "F"}
 
 def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
     """Arrays `x` (n, …) and `y` (n,), and optionally `x_test` and `y_test`; bytes are scaled to [0, 1]."""
-    arrays = _npz(path)
+    arrays = read_arrays(path, ("x", "y", "x_test", "y_test"))
     if not {"x", "y"} <= arrays.keys():
-        raise ValueError(f"{path}: holds {sorted(arrays)}, needs 'x' and 'y': np.savez(path, x=…, y=…).")
+        raise ValueError(f"{path}: holds {names_in(path)}, needs 'x' and 'y': np.savez(path, x=…, y=…).")
     return _dataset(
         path,
         arrays["x"],
@@ -64,13 +68,9 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
 
 def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color = "auto") -> Dataset:
     """A folder with one subfolder of images per class; grey ones become (H, W), coloured ones (3, H, W)."""
+    _check_size(size)
     classes = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
-    found = [
-        (file, folder.name)
-        for folder in classes
-        for file in sorted(folder.rglob("*"))
-        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
-    ]
+    found = [(file, folder.name) for folder in classes for file in _image_files(folder)]
     if not found:
         raise ValueError(f"{path}: no images in its subfolders: make one subfolder of images per class.")
     for folder in classes:
@@ -81,6 +81,9 @@ def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color
     images: list[np.ndarray] = []
     for file, _ in found:
         image = _read_image(file, size, color)
+        if not images:
+            # Bytes, and the same in single precision.
+            must_fit(5 * image.size * len(found), str(path), "use fewer or smaller images, or --size")
         if images and image.shape != images[0].shape:
             (h, w), (h0, w0) = image.shape[-2:], images[0].shape[-2:]
             raise ValueError(
@@ -103,12 +106,11 @@ def read_inputs(
     """Inputs without labels, and a name for each: the number of its line, or the path of its image."""
     if path.is_dir() and not (path / "x.npy").exists():
         if len(shape) < 2:
-            raise ValueError(f"{path}: a folder of images, but the model needs inputs of shape {shape}.")
-        found = [
-            file
-            for file in sorted(path.rglob("*"))
-            if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
-        ]
+            raise ValueError(
+                f"{path}: a folder of images, but the model needs inputs of shape {shape}: name a table."
+            )
+        _check_size(size)
+        found = _image_files(path)
         if not found:
             raise ValueError(f"{path}: no images in it: name a folder of images.")
         if color == "auto":
@@ -121,9 +123,9 @@ def read_inputs(
     if path.is_dir():
         x: np.ndarray = _npy(path / "x.npy")
     elif path.suffix == ".npz":
-        arrays = _npz(path)
+        arrays = read_arrays(path, ("x",))
         if "x" not in arrays:
-            raise ValueError(f"{path}: holds {sorted(arrays)}, needs 'x': np.savez(path, x=…).")
+            raise ValueError(f"{path}: holds {names_in(path)}, needs 'x': np.savez(path, x=…).")
         x = arrays["x"]
     else:
         names, rows = _csv(path)
@@ -133,21 +135,13 @@ def read_inputs(
     return [str(i) for i in range(len(values))], values
 
 
-def _npz(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with path.open("rb") as file, zipfile.ZipFile(file), np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise ValueError(
-            f"{path}: not a readable .npz of plain arrays ({error}): save it with np.savez."
-        ) from None
-
-
 def _npy(path: Path) -> np.memmap[Any, Any]:
     try:
+        if not path.is_file():
+            raise ValueError("no such file")
         with np.errstate(over="raise"):
             return np.lib.format.open_memmap(path, mode="r")
-    except (OSError, ValueError, ArithmeticError, TypeError) as error:
+    except Exception as error:  # damaged bytes make parsers raise anything
         fault = str(error).splitlines()[0]
         raise ValueError(
             f"{path}: not a readable .npy of a plain array ({fault}): save it with np.save."
@@ -155,6 +149,8 @@ def _npy(path: Path) -> np.memmap[Any, Any]:
 
 
 def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    # A cell of a few characters becomes an object of some sixty bytes.
+    must_fit(10 * path.stat().st_size, str(path), "split the file, or save it as .npz")
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
             header, *rows = [row for row in csv.reader(lines) if row] or [[]]
@@ -183,28 +179,54 @@ def _numbers(path: Path, names: list[str], rows: list[list[str]], without: int |
     return values
 
 
+def _check_size(size: tuple[int, int] | None) -> None:
+    if size is None:
+        return
+    if min(size) < 1:
+        raise ValueError(f"size {size} is no height and width: pass whole numbers, at least 1.")
+    must_fit(4 * math.prod(size), f"an image of {size[0]}×{size[1]} pixels", "choose a smaller size")
+
+
+def _image_files(folder: Path) -> list[Path]:
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+    ]
+
+
 def _image_mode(file: Path) -> str:
     from PIL import Image
 
-    try:
-        with Image.open(file) as image:
-            return str(image.mode)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{file}: not a readable image ({error}): mend or remove it.") from None
+    with _images_of_strangers(file), Image.open(file) as image:
+        return str(image.mode)
 
 
 def _read_image(file: Path, size: tuple[int, int] | None, color: Color) -> np.ndarray:
     from PIL import Image
 
-    try:
-        with Image.open(file) as image:
-            pixels = image.convert("L" if color == "grey" else "RGB")
-            if size is not None:
-                pixels = pixels.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-            values = np.asarray(pixels)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{file}: not a readable image ({error}): mend or remove it.") from None
+    with _images_of_strangers(file), Image.open(file) as image:
+        pixels = image.convert("L" if color == "grey" else "RGB")
+        if size is not None:
+            pixels = pixels.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+        values = np.asarray(pixels)
     return values if values.ndim == 2 else np.moveaxis(values, -1, 0)
+
+
+@contextlib.contextmanager
+def _images_of_strangers(file: Path) -> Iterator[None]:
+    """Inside, whatever damaged bytes make a decoder raise is one line; so is an image that is far too large."""
+    from PIL import Image
+
+    try:
+        if not file.is_file():
+            raise ValueError("no such file")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            yield
+    except Exception as error:
+        raise ValueError(f"{file}: not a readable image ({error}): mend or remove it.") from None
 
 
 def _dataset(
@@ -230,7 +252,10 @@ def _dataset(
             )
         test_codes = np.searchsorted(classes, y_test).astype(np.int64)
         if test_codes.shape != (len(test_values),):
-            raise ValueError(f"{path}: {len(test_values)} inputs in 'x_test', 'y_test' has shape {y_test.shape}.")
+            raise ValueError(
+                f"{path}: {len(test_values)} inputs in 'x_test', 'y_test' has shape {y_test.shape}: "
+                "pass one label per input."
+            )
     return Dataset(
         values,
         codes,
@@ -248,16 +273,20 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
     if x.ndim < 2 or x.size == 0:
         raise ValueError(f"{path}: '{name}' has shape {x.shape}, needs n examples with at least one number each.")
     if not 1 <= len(shape) <= 3 or math.prod(shape) != math.prod(x.shape[1:]):
-        raise ValueError(f"{path}: '{name}' of shape {x.shape} does not hold inputs of shape {tuple(shape)}.")
+        raise ValueError(
+            f"{path}: '{name}' of shape {x.shape} does not hold inputs of shape {tuple(shape)}: "
+            "reshape it, or name another shape."
+        )
     if len(shape) == 3 and shape[2] in (1, 3) and shape[0] not in (1, 3):
         raise ValueError(f"{path}: inputs of shape {tuple(shape)} have the channels last: np.moveaxis(x, -1, 1).")
     scale = 1 / 255 if x.dtype == np.uint8 else 1.0
     flat: np.ndarray | Rows | None = Rows.of(x, scale)
     if flat is None and isinstance(x, np.memmap):
         raise ValueError(f"{path}: '{name}' is stored column by column: np.save(path, np.ascontiguousarray(x)).")
-    if flat is None:
-        flat = np.ascontiguousarray(x.reshape(len(x), -1) * np.float32(scale), dtype=np.float32)
-    bad = ~finite(as_inputs(flat))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if flat is None:
+            flat = np.ascontiguousarray(x.reshape(len(x), -1) * np.float32(scale), dtype=np.float32)
+        bad = ~finite(as_inputs(flat))
     if bad.any():
         raise ValueError(
             f"{path}: {bad.sum()} examples of '{name}' (the first is number {bad.argmax()}) hold values that are "
@@ -266,10 +295,14 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
     return flat
 
 
+def _are_whole(y: np.ndarray) -> bool:
+    return bool(np.isfinite(y).all() and (y == np.round(y)).all() and (abs(y) < 2.0**53).all())
+
+
 def _classes(path: Path, y: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     if y.shape != (n,):
         raise ValueError(f"{path}: {n} inputs, but labels of shape {y.shape}: pass one label per input.")
-    if y.dtype.kind not in "buiUS" and not (y.dtype.kind == "f" and (y == np.round(y)).all()):
+    if y.dtype.kind not in "buiUS" and not (y.dtype.kind == "f" and _are_whole(y)):
         raise ValueError(f"{path}: labels of type {y.dtype} are not classes: pass integers or strings.")
     classes, codes = np.unique(y.astype(np.int64) if y.dtype.kind in "bf" else y, return_inverse=True)
     if len(classes) < 2:

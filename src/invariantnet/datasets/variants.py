@@ -38,6 +38,10 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
         raise ValueError(
             f"unknown variant {variant!r}: choose {', '.join(VARIANTS)}, or a group of the catalogue ({error})"
         ) from None
+    if not (group.is_permutation_group and group.can_list_elements):
+        raise ValueError(
+            f"{variant!r} gives no poses to draw from: choose {', '.join(VARIANTS)}, or a smaller group."
+        )
     provenance = f"{data.provenance}, each image in one pose drawn uniformly from {group.name}, seed {seed}"
     if catalogue.group("rot90", data.shape) <= group:
         data = without_classes(data, AMBIGUOUS_WHEN_TURNED)

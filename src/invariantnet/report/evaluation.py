@@ -61,7 +61,7 @@ def calibration(probabilities: np.ndarray, y: np.ndarray) -> list[dict[str, floa
     """Stated and observed, in bins that hold equally many examples."""
     stated = probabilities.max(1)
     right = probabilities.argmax(1) == y
-    parts = np.array_split(np.argsort(stated, kind="stable"), min(BINS, len(y)))
+    parts = np.array_split(np.argsort(stated, kind="stable"), max(1, min(BINS, len(y))))
     return [
         {"stated": float(stated[part].mean()), "observed": float(right[part].mean()), "count": len(part)}
         for part in parts

@@ -22,7 +22,7 @@ from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.measures import TRIVIAL
 from invariantnet.nn import mlp
 from invariantnet.nn.symmetrized import SAMPLED
-from invariantnet.persistence import folded, posterior_from, read_record
+from invariantnet.persistence import RUN, folded, posterior_from, read_record
 from invariantnet.report import charts
 from invariantnet.report.evaluation import orbit_group
 from invariantnet.storage import write_text
@@ -41,7 +41,11 @@ def write_report(folder: Path) -> Path:
         raise ValueError(f"{folder} holds a model that was saved from Python: `invariantnet fit` makes reports.")
     clf = InvariantClassifier.load(folder)
     path = folder / REPORT
-    write_text(path, _html(record, clf, folder))
+    try:
+        page = _html(record, clf, folder)
+    except Exception as error:  # a record of a stranger's can hold anything anywhere
+        raise ValueError(f"no page can be made of {folder / RUN} ({error}): fit again.") from None
+    write_text(path, page)
     return path
 
 
