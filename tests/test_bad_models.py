@@ -1,16 +1,13 @@
 """A catalogue of damaged and hostile models: each ends with status 2 and one line, and nothing is written."""
 
 import json
-import shutil
 import struct
 
 import numpy as np
 import pytest
 import safetensors.torch
 import torch
-from wrong import X, refused
-
-from invariantnet.persistence import MODEL, RUN
+from wrong import X, damaged, refused
 
 
 def record(**changes):
@@ -152,17 +149,6 @@ REPORTS = {
     "race of others": inside("posterior", race=[{"examples": 1, "log_evidence": {"x": 0}, "probabilities": {}}]),
     "evidence in words": inside("posterior", log_evidence=["much", "little"]),
 }
-
-
-def damaged(fitted, folder, change):
-    shutil.copytree(fitted, folder)
-    changed = change(json.loads((fitted / RUN).read_text()), (fitted / MODEL).read_bytes())
-    for name, content in zip((RUN, MODEL), changed, strict=True):
-        (folder / name).unlink()
-        if content is not None:
-            content = content if isinstance(content, str | bytes) else json.dumps(content)
-            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 @pytest.mark.parametrize("case", MODELS)

@@ -161,6 +161,26 @@ def test_text_from_data_is_text(tmp_path, visit):
     assert change(page, "chosen") < 1e-4
 
 
+def test_a_page_made_of_a_strangers_record_is_inert(run, tmp_path, visit):
+    malice = f"<img src=x onerror=alert(3)>{MALICE}\"'"
+
+    def everywhere(value):
+        if isinstance(value, dict):
+            return {k: everywhere(v) for k, v in value.items()}
+        return [everywhere(v) for v in value] if isinstance(value, list) else malice
+
+    shutil.copytree(run, tmp_path / "run")
+    record = read_record(run)
+    record |= {part: everywhere(record[part]) for part in ("verdict", "versions", "settings")}
+    record["data"]["source"] = record["learned"]["fingerprint_"] = malice
+    record["learned"]["classes_"] = [f"{i}{malice}" for i in record["learned"]["classes_"]]
+    (tmp_path / "run/run.json").write_text(json.dumps(record))
+    page = visit(write_report(tmp_path / "run"))
+    assert malice in page.inner_text("body")
+    assert page.locator("img[onerror]").count() == 0
+    assert page.locator("script").count() == visit(run / "report.html").locator("script").count()
+
+
 def test_no_symmetry_and_networks_that_do_not_fold(tmp_path, visit):
     settings = Settings("digits:plain", ("rot90",), backbone="cnn", examples=300, **{**QUICK, "epochs": 2})
     fit(settings, tmp_path)

@@ -1,7 +1,9 @@
 """Wrong inputs: how to make them, and what it means that one is refused."""
 
 import io
+import json
 import os
+import shutil
 import struct
 import zipfile
 import zlib
@@ -11,6 +13,7 @@ import pytest
 from PIL import Image
 
 from invariantnet.cli import main
+from invariantnet.persistence import MODEL, RUN
 
 RNG = np.random.default_rng(0)
 N = 24
@@ -184,3 +187,15 @@ def truncated_png():
     file = io.BytesIO()
     Image.fromarray(RNG.integers(0, 255, (64, 64), dtype=np.uint8)).save(file, "PNG")
     return file.getvalue()[:500]
+
+
+def damaged(fitted, folder, change):
+    """A copy of a run whose record and tensors are changed."""
+    shutil.copytree(fitted, folder)
+    changed = change(json.loads((fitted / RUN).read_text()), (fitted / MODEL).read_bytes())
+    for name, content in zip((RUN, MODEL), changed, strict=True):
+        (folder / name).unlink()
+        if content is not None:
+            content = content if isinstance(content, str | bytes) else json.dumps(content)
+            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder

@@ -58,7 +58,7 @@ def checked(shape: Shape) -> Shape:
     """The shape as a tuple of sizes, or a ValueError."""
     if not 1 <= len(shape) <= 3 or any(int(n) != n or n < 1 for n in shape):
         raise ValueError(
-            f"shape {shape} is no shape of an input: pass (D,), (H, W), (C, H, W) or (length, features), sizes ≥ 1."
+            f"shape {shape} is no input: pass (D,), (H, W), (C, H, W) or (length, features), sizes ≥ 1."
         )
     if math.prod(shape) > MOST_NUMBERS:
         raise ValueError(f"shape {shape} has more than {MOST_NUMBERS:,} numbers: use smaller inputs.")

@@ -1,0 +1,213 @@
+"""Damaged files, without end: every reader gets mutated bytes of good files, and may raise nothing but ValueError.
+
+Usage: .venv/bin/python benchmarks/fuzz.py [--seconds 60] [--seed 0] [--only npz] [--atheris]
+
+Mutations are random; with --atheris, where that is installed, they are led by coverage instead. The bytes that
+crashed a reader are written to the working folder, for a test.
+"""
+
+import argparse
+import io
+import json
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from invariantnet import InvariantClassifier, datasets
+from invariantnet.datasets import files
+from invariantnet.inference.evidence import BlockScore
+from invariantnet.inference.store import FolderStore
+from invariantnet.persistence import MODEL, RUN
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.random((20, 4, 4)).astype(np.float32), np.array(["cat", "dog"] * 10)
+INTERESTING = [
+    b"\0",
+    b"\xff" * 4,
+    b"\x80",
+    b"\x7f\xff\xff\xff",
+    b"9" * 30,
+    b"-1",
+    b"NaN",
+    b"null",
+    b"[[[[",
+    b"1e999",
+    b'"',
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader, and a good file for it."""
+
+    good: bytes
+    read: Callable[[bytes], object]
+
+
+def targets(folder: Path) -> dict[str, Target]:
+    """Every reader of foreign bytes; `folder` is where their files are written."""
+    run = folder / "run"
+    InvariantClassifier(["hflip"], (4, 4), hidden=2, seeds=1, epochs=1, random_state=0).fit(X, Y).save(run)
+    good = {name: (run / name).read_bytes() for name in (RUN, MODEL)}
+    found = {
+        "npz": Target(_saved(lambda f: np.savez(f, x=X, y=Y, x_test=X, y_test=Y)), _file(folder / "a.npz")),
+        "compressed npz": Target(_saved(lambda f: np.savez_compressed(f, x=X, y=Y)), _file(folder / "b.npz")),
+        "csv": Target(b"a,b,label\n" + b"1.5,2,x\n-3e2,4,y\n" * 3, _file(folder / "c.csv")),
+    }
+    for kind in ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"):
+        picture = Image.fromarray((X[0] * 255).astype(np.uint8))
+        content = _saved(lambda f, p=picture, k=kind: p.save(f, k))
+        found[kind.lower()] = Target(content, _image(folder / f"images {kind}", f"bad.{kind.lower()}"))
+    for name in (RUN, MODEL):
+        found[name] = Target(good[name], _model(folder / f"run {name}", name, good))
+    store = FolderStore(folder / "store")
+    store["a"] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
+    (path,) = store.folder.iterdir()
+    found["score"] = Target(path.read_bytes(), _score(path))
+    return found
+
+
+def mutate(content: bytes, rng: random.Random) -> bytes:
+    """A few random changes: bits, bytes, numbers, pieces cut, doubled or moved."""
+    data = bytearray(content)
+    for _ in range(rng.choice((1, 1, 2, 3, 8))):
+        at = rng.randrange(len(data) + 1)
+        length = min(rng.choice((1, 1, 2, 4, 16, 64)), len(data) - at)
+        kind = rng.randrange(6)
+        if kind == 0 and length:
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            data[at : at + length] = rng.randbytes(length)
+        elif kind == 2:
+            word = rng.choice(INTERESTING)
+            data[at : at + len(word) * rng.randrange(2)] = word
+        elif kind == 3:
+            del data[at : at + length]
+        elif kind == 4:
+            other = rng.randrange(len(data) + 1)
+            data[at:at] = data[other : other + length]
+        elif rng.random() < 0.1:
+            del data[at:]
+    return bytes(data)
+
+
+def crash(target: Target, content: bytes) -> str | None:
+    """What came out of a reader that is no ValueError of one line, if anything did."""
+    try:
+        target.read(content)
+    except ValueError as error:
+        return None if str(error).strip() else "a ValueError that says nothing"
+    except Exception:
+        return traceback.format_exc()
+    return None
+
+
+def _saved(write: Callable[[io.BytesIO], object]) -> bytes:
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+def _file(path: Path) -> Callable[[bytes], object]:
+    def read(content: bytes) -> None:
+        path.write_bytes(content)
+        if path.suffix == ".npz":
+            files.read_inputs(path, shape=(4, 4))
+        datasets.load(path)
+
+    return read
+
+
+def _image(folder: Path, name: str) -> Callable[[bytes], object]:
+    for label in ("cat", "dog"):
+        (folder / label).mkdir(parents=True)
+        Image.fromarray((X[0] * 255).astype(np.uint8)).save(folder / label / "good.png")
+
+    def read(content: bytes) -> None:
+        (folder / "cat" / name).write_bytes(content)
+        datasets.load(folder, size=(4, 4))
+
+    return read
+
+
+def _model(folder: Path, name: str, good: dict[str, bytes]) -> Callable[[bytes], object]:
+    folder.mkdir()
+    for other, content in good.items():
+        (folder / other).write_bytes(content)
+
+    def read(content: bytes) -> None:
+        (folder / name).write_bytes(content)
+        clf = InvariantClassifier.load(folder)
+        p = clf.predict_proba(X)
+        assert p.shape == (len(X), len(clf.classes_))
+        json.dumps(clf.posterior_.verdict)
+
+    return read
+
+
+def _score(path: Path) -> Callable[[bytes], object]:
+    def read(content: bytes) -> None:
+        path.write_bytes(content)
+        assert "a" not in (store := FolderStore(path.parent)) or store["a"].log_likelihood is not None
+
+    return read
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only")
+    parser.add_argument("--atheris", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = {n: t for n, t in targets(Path(folder)).items() if options.only in (None, n)}
+        led_by_coverage(chosen, options.seconds) if options.atheris else at_random(chosen, options)
+
+
+def at_random(chosen: dict[str, Target], options: argparse.Namespace) -> None:
+    rng = random.Random(options.seed)
+    tried, crashed = dict.fromkeys(chosen, 0), 0
+    end = time.monotonic() + options.seconds
+    while time.monotonic() < end:
+        for name, target in chosen.items():
+            content = mutate(target.good, rng)
+            tried[name] += 1
+            if fault := crash(target, content):
+                crashed += 1
+                Path(f"crash-{name.replace(' ', '-')}-{tried[name]}").write_bytes(content)
+                print(f"{name}: {fault}", flush=True)
+    print(
+        f"{sum(tried.values()):,} files, {crashed} crashes; " + ", ".join(f"{k} {v:,}" for k, v in tried.items())
+    )
+    sys.exit(crashed > 0)
+
+
+def led_by_coverage(chosen: dict[str, Target], seconds: float) -> None:
+    import atheris
+
+    (target,) = (
+        chosen.values() if len(chosen) == 1 else sys.exit("--atheris takes one reader: name it with --only")
+    )
+
+    def once(content: bytes) -> None:
+        if fault := crash(target, content):
+            raise RuntimeError(fault)
+
+    corpus = Path(tempfile.mkdtemp())
+    (corpus / "good").write_bytes(target.good)
+    atheris.instrument_all()
+    atheris.Setup([sys.argv[0], str(corpus), f"-max_total_time={int(seconds)}"], once)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
