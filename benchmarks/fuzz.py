@@ -7,6 +7,7 @@ crashed a reader are written to the working folder, for a test.
 """
 
 import argparse
+import contextlib
 import io
 import json
 import random
@@ -21,11 +22,18 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from invariantnet import InvariantClassifier, datasets
-from invariantnet.datasets import files
-from invariantnet.inference.evidence import BlockScore
-from invariantnet.inference.store import FolderStore
-from invariantnet.persistence import MODEL, RUN
+if "--atheris" in sys.argv:
+    import atheris
+
+    instrumented = atheris.instrument_imports(include=["invariantnet"])
+else:
+    instrumented = contextlib.nullcontext()
+with instrumented:
+    from invariantnet import InvariantClassifier, datasets
+    from invariantnet.datasets import files
+    from invariantnet.inference.evidence import BlockScore
+    from invariantnet.inference.store import FolderStore
+    from invariantnet.persistence import MODEL, RUN
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.random((20, 4, 4)).astype(np.float32), np.array(["cat", "dog"] * 10)
@@ -204,7 +212,6 @@ def led_by_coverage(chosen: dict[str, Target], seconds: float) -> None:
 
     corpus = Path(tempfile.mkdtemp())
     (corpus / "good").write_bytes(target.good)
-    atheris.instrument_all()
     atheris.Setup([sys.argv[0], str(corpus), f"-max_total_time={int(seconds)}"], once)
     atheris.Fuzz()
 

@@ -12,7 +12,7 @@ ROOT = Path(invariantnet.__file__).parent
 
 # A module may import from those before it, and from its own package.
 ORDER = [
-    "memory", "storage", "rows", "progress", "cluster",
+    "memory", "storage", "workers", "rows", "progress", "cluster",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
     "priors", "likelihoods", "nn", "objectives", "team", "training", "inference",
     "weighting", "persistence", "exporting", "estimator", "report", "fit", "bench", "experiments", "cli",

@@ -44,11 +44,16 @@ class Settings:
     seed: int = 0
     jobs: int = 1
 
-    @property
-    def digest(self) -> str:
-        """Names the folder of unfinished work; processes do not change results."""
-        fields = {k: v for k, v in asdict(self).items() if k != "jobs"}
-        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
+
+def digest(settings: Settings, data: Dataset) -> str:
+    """Names the folder of unfinished work: that of other settings or other data is none of ours.
+
+    The number of processes does not change results.
+    """
+    fields = {k: v for k, v in asdict(settings).items() if k != "jobs"}
+    parts = (data.x_train, data.y_train), (data.x_test, data.y_test)
+    about = [fields, [persistence.fingerprint(*part) for part in parts], data.shape, data.class_names]
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) -> dict[str, Any]:
@@ -61,13 +66,15 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
         raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
     data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
     if our_team().rank:
-        return _fit(settings, data, out, FolderStore(out / persistence.UNFINISHED / settings.digest, writes=False))
+        return _fit(
+            settings, data, out, FolderStore(out / persistence.UNFINISHED / digest(settings, data), writes=False)
+        )
     writable_folder(out)
     with locked(out):
         work = out / persistence.UNFINISHED
         if work.exists() and not resume:
             shutil.rmtree(work)
-        return _fit(settings, data, out, FolderStore(work / settings.digest))
+        return _fit(settings, data, out, FolderStore(work / digest(settings, data)))
 
 
 def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> dict[str, Any]:

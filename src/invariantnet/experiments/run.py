@@ -22,6 +22,7 @@ from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.progress import progress_bar
 from invariantnet.storage import clear_parts, writable_folder, write_json
 from invariantnet.training import Training, log_probabilities, train
+from invariantnet.workers import watched
 
 FORMAT = 1
 Record = dict[str, Any]
@@ -48,7 +49,7 @@ def sweep(
     missing = [r for r in unique if load_record(runs, r) is None]
     if missing:
         parallel = joblib.Parallel(n_jobs=min(jobs, len(missing)), return_as="generator_unordered", batch_size=1)
-        finished = parallel(joblib.delayed(run_timed)(r, run) for r in missing)
+        finished = parallel(joblib.delayed(watched(run_timed))(r, run) for r in missing)
         with progress_bar() as bar:
             task = bar.add_task(f"{len(missing)} networks", total=len(missing))
             for name, record in finished:

@@ -33,6 +33,7 @@ from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
 from invariantnet.rows import Rows, read
 from invariantnet.training import EVALUATION_BATCH, Training, predict, train
+from invariantnet.workers import watched
 
 MakeNetwork = Callable[[Group], nn.Module]
 """Of a hypothesis."""
@@ -122,7 +123,7 @@ def gather_evidence(
         keys = [f"{groups[k].name}-{s}-{block}" for k, s in jobs]
         missing = [(job, key) for job, key in zip(jobs, keys, strict=True) if key not in store]
         finished = joblib.Parallel(n_jobs=config.jobs, return_as="generator")(
-            joblib.delayed(_predict_block)(
+            joblib.delayed(watched(_predict_block))(
                 make_network,
                 groups[k],
                 groups if s == 0 else (),
