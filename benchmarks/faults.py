@@ -240,6 +240,7 @@ def rivals(times: int, processes: int = 4) -> Fault:
                         except FileExistsError:
                             clashes += 1
                         else:
+                            time.sleep(0.001)
                             (folder / "inside").unlink()
                 os._exit(min(clashes, 200))
             children.append(child)

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -327,7 +328,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command: Any = None
     try:
         command = _parse(arguments)
-        command.run()
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: _complain(str(message))
+            command.run()
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has seen enough; what is still buffered has nowhere to go.

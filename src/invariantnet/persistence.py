@@ -41,6 +41,7 @@ LEARNED = (
     "outputs_",
     "scale_",
     "fingerprint_",
+    "threads_",
 )
 PACKAGES = ("torch", "numpy", "scikit-learn")
 HUGE = 2**1023

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 Parametrisation = Literal["simplex", "logits"]
+LARGEST = 1e30
+"""A parameter beyond it, or below its inverse, leaves single precision."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Dirichlet:
     parametrisation: Parametrisation = "simplex"
 
     def __post_init__(self) -> None:
-        if len(self.alpha) < 2 or not all(a > 0 and math.isfinite(a) for a in self.alpha):
+        if len(self.alpha) < 2 or not all(1 / LARGEST <= a <= LARGEST for a in self.alpha):
             raise ValueError(f"α = {self.alpha} is no Dirichlet parameter: pass one positive number per scheme.")
 
     def log_density(self, log_pi: Float[Tensor, " schemes"]) -> Float[Tensor, ""]:

@@ -144,6 +144,11 @@ def _fit(
             for name, value in terms.items():
                 totals.setdefault(name, torch.zeros_like(value)).add_(value.detach(), alpha=len(batch) / len(x))
         record = {name: float(value) for name, value in totals.items()}
+        if not math.isfinite(sum(record.values())):
+            # No further step mends it; whoever asked for the network finds that it knows nothing.
+            history.epochs.append(record)
+            history.best_epoch, best_weights = epoch, network.state_dict()
+            break
         if len(x_held_out):
             outputs = predict(network, x_held_out, likelihood, samples=config.samples)
             record["validation_log_likelihood"] = float(likelihood.log_prob(outputs, y_held_out).mean())

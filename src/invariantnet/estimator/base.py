@@ -130,6 +130,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         # Small networks gain nothing from more threads, and lose much where other work runs beside them.
         small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
         with threads(1) if small else contextlib.nullcontext():
+            self.threads_ = torch.get_num_threads()
             fit(x, t, w, seed, {} if store is None else store)
         if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
             raise ValueError("training diverged: look for extreme values in X, or use another backbone.")

@@ -9,6 +9,7 @@ never does.
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -237,7 +238,15 @@ def _predict_block(
         likelihood=likelihood,
         weight=past.weight,
     )
-    values = pointwise(predict(network, block.x, likelihood), block.y, likelihood, config.doubt)
+    outputs = predict(network, block.x, likelihood)
+    if not bool(outputs.isfinite().all()):
+        warnings.warn(
+            f"a network of {group.name} diverged on {start} examples, so this hypothesis falls behind: "
+            "look for extreme values in the data, or use another backbone.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    values = pointwise(outputs, block.y, likelihood, config.doubt)
     shown = block.part(0, PRICED)
     accuracy = {g.name: likelihood.score(predict_moved(network, g, shown.x, likelihood), shown.y) for g in priced}
     return BlockScore(values, accuracy)

@@ -142,4 +142,5 @@ def log_prior_of(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarr
     values = np.full(schemes, alpha, dtype=float) if isinstance(alpha, int | float) else np.array(alpha, float)
     if values.shape != (schemes,) or not (values > 0).all() or not np.isfinite(values).all():
         raise ValueError(f"α = {alpha} is no prior for {schemes} hypotheses: pass positive numbers, one for each.")
-    return np.log(values / values.sum())
+    logs = np.log(values)
+    return logs - np.logaddexp.reduce(logs)

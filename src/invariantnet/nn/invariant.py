@@ -14,6 +14,7 @@ from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.reynolds import invariant_basis
 
+COLDEST = 1e-6
 Identity = Literal["paper", "full"]
 Basis = Literal["orthonormal", "indicator"]
 Draw = Literal["batch", "neuron"]
@@ -68,6 +69,8 @@ class InvariantLinear(Scheme):
             raise ValueError("no groups to choose from: pass at least one.")
         if not temperature > 0:
             raise ValueError(f"temperature {temperature} is not positive: the paper uses 1.")
+        if not COLDEST <= temperature < math.inf:
+            raise ValueError(f"temperature {temperature} leaves single precision: the paper uses 1.")
         if identity not in ("paper", "full"):
             raise ValueError(f"identity {identity!r} is neither 'paper' nor 'full'.")
         schemes = len(groups) + 1

@@ -1,0 +1,138 @@
+"""Extremes: priors, temperatures, logits, evidence, units. Everything stays finite, or is refused."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import invariantnet as inv
+from invariantnet import InvariantClassifier, InvariantRegressor
+from invariantnet.inference.posterior import bootstrap_probabilities, log_prior_of
+from invariantnet.nn import InvariantLinear, Symmetrized, mlp
+from invariantnet.priors import Dirichlet
+from invariantnet.training import Training, train
+
+SHAPE = (4, 4)
+GROUPS = [inv.group(name, shape=SHAPE) for name in ("trivial", "rot90", "flips")]
+X = torch.rand(32, 16, generator=torch.Generator().manual_seed(0))
+Y = (X[:, 0] > 0.5).long()
+TINY = {"hidden": 4, "seeds": 1, "epochs": 1, "random_state": 0}
+
+
+@pytest.mark.parametrize("alpha", [[1e-300, 1e300], [1e308, 1e308], [5e-324, 1.0], 1e308, 1e-300])
+def test_extreme_priors_of_hypotheses_stay_finite_and_sum_to_one(alpha):
+    logs = log_prior_of(alpha, 2)
+    assert np.isfinite(logs).all()
+    assert np.exp(logs).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e3, 1e12, 1e300])
+def test_extreme_evidence_gives_probabilities(size):
+    rng = np.random.default_rng(0)
+    p = bootstrap_probabilities(-size * rng.random((3, 2, 20)), log_prior_of([1e-300, 1.0, 1e300], 3), seed=0)
+    assert p.sum() == pytest.approx(1)
+    assert (p >= 0).all()
+
+
+@pytest.mark.parametrize("alpha", [1e-30, 1e-3, 1e3, 1e30])
+@pytest.mark.parametrize("parametrisation", ["simplex", "logits"])
+def test_extreme_dirichlet_densities_are_numbers(alpha, parametrisation):
+    prior = Dirichlet((alpha, alpha), parametrisation)
+    for logits in ([0.0, 0.0], [80.0, -80.0]):
+        value = prior.log_density(torch.tensor(logits, dtype=torch.float64).log_softmax(0))
+        assert bool(value.isfinite())
+
+
+@pytest.mark.parametrize("alpha", [1e31, 1e-31, float("inf"), float("nan"), 0.0, -1.0])
+def test_dirichlet_parameters_beyond_single_precision_are_refused(alpha):
+    with pytest.raises(ValueError, match="no Dirichlet parameter"):
+        Dirichlet((alpha, 1.0))
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e-2, 1e6])
+@pytest.mark.parametrize("logit", [0.0, 1e4, -1e4])
+@pytest.mark.parametrize("hard", [False, True])
+def test_extreme_temperatures_and_logits(temperature, logit, hard):
+    layer = InvariantLinear(GROUPS[1:], 5, temperature=temperature, hard=hard, prior=2.0)
+    with torch.no_grad():
+        layer.logits[0] = logit
+    output = layer(X)
+    output.square().mean().backward()
+    assert bool(output.isfinite().all())
+    for parameter in layer.parameters():
+        assert bool(parameter.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-30, float("inf"), float("nan")])
+def test_temperatures_that_cannot_be_are_refused(temperature):
+    with pytest.raises(ValueError, match="the paper uses 1"):
+        InvariantLinear(GROUPS[1:], 5, temperature=temperature)
+
+
+@pytest.mark.parametrize("placement", ["weights", "features", "outputs"])
+@pytest.mark.parametrize("logit", [1e4, -1e4])
+def test_extreme_probabilities_of_a_mixture(placement, logit):
+    network = Symmetrized(mlp(SHAPE, 3, 4), GROUPS, placement)
+    with torch.no_grad():
+        network.logits[1] = logit
+    output = network(X)
+    output.log_softmax(-1)[:, 0].mean().backward()
+    assert bool(output.isfinite().all())
+    assert network.probabilities.sum() == pytest.approx(1)
+    for parameter in network.parameters():
+        assert parameter.grad is None or bool(parameter.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-30, 1e12, 1e18])
+def test_units_of_inputs_and_targets(scale):
+    x = X.numpy() * np.float32(scale)
+    reg = InvariantRegressor(["sign"], **TINY).fit(x, (X[:, 0] * scale).numpy())
+    assert np.isfinite(reg.predict(x)).all()
+    assert np.isfinite(reg.posterior_.log_evidence).all()
+
+
+def test_one_number_that_is_far_from_the_others():
+    x = X.numpy().copy()
+    x[3, 5] = 1e20
+    clf = InvariantClassifier(["hflip"], SHAPE, **TINY).fit(x, Y.numpy())
+    assert np.isfinite(clf.predict_proba(x)).all()
+    assert np.isfinite(clf.posterior_.probabilities).all()
+
+
+class Exploding(nn.Module):
+    """Finite for a while."""
+
+    def __init__(self, steps):
+        super().__init__()
+        self.linear, self.left = nn.Linear(16, 2), steps
+
+    def forward(self, x):
+        self.left -= self.training
+        return self.linear(x) / (self.left > 0)
+
+
+def test_a_loss_that_is_not_finite_ends_the_training():
+    network, history = train(
+        lambda: Exploding(5), X, Y, Training(epochs=50, batch_size=32, validation=0.0), seed=0
+    )
+    assert len(history.epochs) == 5
+    assert not np.isfinite(history.epochs[-1]["log_likelihood"])
+    assert not all(bool(p.isfinite().all()) for p in network.parameters())
+
+
+def test_a_final_network_that_diverges_is_an_error():
+    def backbone(shape, outputs):
+        return nn.Sequential(Exploding(3))
+
+    clf = InvariantClassifier(["hflip"], SHAPE, backbone=backbone, placement="outputs", **TINY)
+    with (
+        pytest.warns(RuntimeWarning, match="diverged on 16 examples, so this hypothesis falls behind"),
+        pytest.raises(ValueError, match="training diverged: look for extreme values"),
+    ):
+        clf.fit(X, Y)
+
+
+def test_the_number_of_threads_is_in_the_record(fitted):
+    from invariantnet.persistence import read_record
+
+    assert read_record(fitted)["learned"]["threads_"] == 1
