@@ -1,0 +1,129 @@
+"""Much data, in bounded memory: a million examples fitted, ten million predicted, the same thing again and again.
+
+Usage: .venv/bin/python benchmarks/load.py [--share 1.0] [--out results]
+
+Each part runs in a process of its own, of which the peak of resident memory is taken, above that of the imports.
+`--share 0.1` is the same with a tenth of the data.
+"""
+
+import argparse
+import multiprocessing
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+
+import invariantnet as inv
+from invariantnet.cli import main as command
+from invariantnet.fit import Settings, fit
+from invariantnet.persistence import read_record
+from invariantnet.storage import write_json
+
+SIDE = 8
+MODEL = {"hidden": 16, "seeds": 1, "epochs": 1}
+
+
+def examples(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Digits with noise, as many as one likes."""
+    data = inv.datasets.load("digits:rotated", seed=0)
+    rng = np.random.default_rng(seed)
+    chosen = rng.integers(len(data.x_train), size=n)
+    x = rng.normal(0, 0.05, (n, SIDE * SIDE)).astype(np.float32)
+    x += data.x_train[chosen]
+    return x, data.y_train[chosen]
+
+
+def fit_many(n: int) -> dict[str, Any]:
+    """One fit of n examples of 8×8."""
+    x, y = examples(n)
+    before = resident()
+    clf = inv.InvariantClassifier(["rot90"], (SIDE, SIDE), **MODEL, random_state=0).fit(x, y)
+    return {"examples": n, "data megabytes": x.nbytes >> 20, "favourite": clf.posterior_.favourite,
+            "peak megabytes above the data": peak() - before}  # fmt: skip
+
+
+def small_model(folder: Path) -> Path:
+    fit(Settings("digits:rotated", ("rot90",), examples=300, **MODEL), folder / "run")
+    return folder / "run"
+
+
+def predict_many(n: int) -> dict[str, Any]:
+    """Rows through `invariantnet predict`, from an .npz to a .csv; what grows is the data itself, no more."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = small_model(Path(scratch))
+        found = []
+        for size in (n // 10, n):
+            np.savez(f"{scratch}/x.npz", x=(examples(size)[0].clip(0, 1) * 255).astype(np.uint8))
+            found.append(separately(_predict, run, Path(scratch), size))
+    return {"rows": n, "peak megabytes": found[1], "peak with a tenth": found[0],
+            "bytes per row": round((found[1] - found[0]) * 2**20 / (0.9 * n))}  # fmt: skip
+
+
+def _predict(run: Path, scratch: Path, n: int) -> int:
+    before = resident()
+    command(["predict", str(run), str(scratch / "x.npz"), "--out", str(scratch / "p.csv")])
+    with (scratch / "p.csv").open() as lines:
+        assert sum(1 for _ in lines) == n + 1
+    return peak() - before
+
+
+def again_and_again(times: int) -> dict[str, Any]:
+    """Fit, save, load, predict in a loop: memory is flat after the first rounds."""
+    x, y = examples(500)
+    sizes = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for _ in range(times):
+            clf = inv.InvariantClassifier(["rot90"], (SIDE, SIDE), **MODEL, random_state=0).fit(x, y)
+            clf.save(scratch)
+            inv.InvariantClassifier.load(scratch).predict(x)
+            assert read_record(Path(scratch))["chosen"] == clf.group_.name
+            sizes.append(resident())
+    return {"rounds": times, "megabytes after a third": sizes[times // 3], "megabytes at the end": sizes[-1]}
+
+
+def resident() -> int:
+    """Megabytes now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() >> 20
+
+
+def peak() -> int:
+    """Megabytes at most so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def separately(function: Callable[..., Any], *arguments: Any) -> Any:
+    """In a process of its own, whose peak of memory is its own too."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for function, size, floor in ((fit_many, 10**6, 1000), (predict_many, 10**7, 1000), (again_and_again, 60, 9)):
+        start = time.monotonic()
+        # A pool's process may not have children of its own; the prediction starts some.
+        n = max(floor, int(options.share * size))
+        found = function(n) if function is predict_many else separately(function, n)
+        rows.append(
+            {"part": function.__name__.replace("_", " "), **found, "seconds": round(time.monotonic() - start)}
+        )
+        print(rows[-1], flush=True)
+    write_json(options.out / "load.json", rows)
+
+
+if __name__ == "__main__":
+    main()
