@@ -68,6 +68,7 @@ def targets(folder: Path) -> dict[str, Target]:
     found = {
         "npz": Target(_saved(lambda f: np.savez(f, x=X, y=Y, x_test=X, y_test=Y)), _file(folder / "a.npz")),
         "compressed npz": Target(_saved(lambda f: np.savez_compressed(f, x=X, y=Y)), _file(folder / "b.npz")),
+        "npy": Target(_saved(lambda f: np.save(f, X)), _arrays(folder / "arrays")),
         "csv": Target(b"a,b,label\n" + b"1.5,2,x\n-3e2,4,y\n" * 3, _file(folder / "c.csv")),
     }
     for kind in ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM"):
@@ -130,6 +131,19 @@ def _file(path: Path) -> Callable[[bytes], object]:
         if path.suffix == ".npz":
             files.read_inputs(path, shape=(4, 4))
         datasets.load(path)
+
+    return read
+
+
+def _arrays(folder: Path) -> Callable[[bytes], object]:
+    folder.mkdir()
+    np.save(folder / "y.npy", Y)
+
+    def read(content: bytes) -> None:
+        # A new file each time: changing one that is mapped into memory is a fault of its own.
+        (folder / "x.npy").unlink(missing_ok=True)
+        (folder / "x.npy").write_bytes(content)
+        datasets.load(folder)
 
     return read
 

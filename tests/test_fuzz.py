@@ -11,22 +11,23 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import fuzz
 
-NAMES = ("npz", "compressed npz", "csv", "png", "jpeg", "gif", "bmp", "tiff", "webp", "ppm", "run.json", "score")
+IMAGES = ("png", "jpeg", "gif", "bmp", "tiff", "webp", "ppm")
+NAMES = ("npz", "compressed npz", "npy", "csv", *IMAGES, "run.json", "model.safetensors", "score")
 
 
 @pytest.fixture(scope="module")
 def targets(tmp_path_factory):
     found = fuzz.targets(tmp_path_factory.mktemp("fuzz"))
-    assert set(found) == {*NAMES, "model.safetensors"}
+    assert set(found) == set(NAMES)
     return found
 
 
-@pytest.mark.parametrize("name", [*NAMES, "model.safetensors"])
+@pytest.mark.parametrize("name", NAMES)
 def test_good_files_are_read(targets, name):
     targets[name].read(targets[name].good)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "model.safetensors"])
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**64))
 def test_mutated_files_are_read_or_refused(targets, name, seed):
@@ -34,7 +35,7 @@ def test_mutated_files_are_read_or_refused(targets, name, seed):
     assert fuzz.crash(targets[name], content) is None
 
 
-@pytest.mark.parametrize("name", [*NAMES, "model.safetensors"])
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(targets, name, content):

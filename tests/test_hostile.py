@@ -88,6 +88,7 @@ MALICIOUS = {
 READERS = {
     "npz": lambda path, fitted: datasets.load(path.rename(path.with_suffix(".npz"))),
     "inputs": lambda path, fitted: datasets.load_inputs(path.rename(path.with_suffix(".npz")), shape=(4, 4)),
+    "npy": lambda path, fitted: _arrays(path),
     "csv": lambda path, fitted: datasets.load(path.rename(path.with_suffix(".csv"))),
     "image": lambda path, fitted: _image(path),
     "tensors": lambda path, fitted: InvariantClassifier.load(_model(path, fitted, MODEL)),
@@ -95,6 +96,13 @@ READERS = {
     "plain network": lambda path, fitted: write_report(_model(path, fitted, "plain.safetensors")),
     "score": lambda path, fitted: _score(path),
 }
+
+
+def _arrays(path):
+    (path.parent / "arrays").mkdir()
+    path.rename(path.parent / "arrays/x.npy")
+    np.save(path.parent / "arrays/y.npy", Y)
+    datasets.load(path.parent / "arrays")
 
 
 def _image(path):

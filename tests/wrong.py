@@ -48,6 +48,19 @@ def npz(**arrays):
     return write
 
 
+def npy(**content):
+    """A folder of arrays, or of bytes that are none."""
+
+    def write(folder):
+        (folder / "arrays").mkdir()
+        for name, value in content.items():
+            data = value if isinstance(value, bytes) else array_bytes(value)
+            (folder / "arrays" / f"{name}.npy").write_bytes(data)
+        return folder / "arrays"
+
+    return write
+
+
 def raw(name, content):
     def write(folder):
         (folder / name).write_bytes(content)

@@ -23,7 +23,8 @@ from invariantnet.storage import locked, replacing, writable_file, writable_fold
 from invariantnet.team import our_team
 
 PLAIN = "plain.safetensors"
-CHUNK = 65_536
+CHUNK = 2**24
+"""Numbers of inputs that are predicted at once."""
 SEEDS = 2**32
 
 
@@ -134,8 +135,9 @@ def predict(run: Path, source: str, out: Path | None, *, seed: int = 0, **readin
         lines = codecs.getwriter("utf-8")(file, "backslashreplace")
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(["input", "label", *(f"p({c})" for c in clf.classes_)])
-        for start in range(0, len(x), CHUNK):
-            p = clf.predict_proba(x[start : start + CHUNK])
+        size = max(1, CHUNK // clf.n_features_in_)
+        for start in range(0, len(x), size):
+            p = clf.predict_proba(x[start : start + size])
             labels = clf.classes_[p.argmax(1)]
             writer.writerows(
                 [names[start + i], labels[i], *(f"{v:.6f}" for v in row)] for i, row in enumerate(p.tolist())

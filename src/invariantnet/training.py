@@ -144,7 +144,7 @@ def _fit(
             for name, value in terms.items():
                 totals.setdefault(name, torch.zeros_like(value)).add_(value.detach(), alpha=len(batch) / len(x))
         record = {name: float(value) for name, value in totals.items()}
-        if not math.isfinite(sum(record.values())):
+        if team.size == 1 and not math.isfinite(sum(record.values())):
             # No further step mends it; whoever asked for the network finds that it knows nothing.
             history.epochs.append(record)
             history.best_epoch, best_weights = epoch, network.state_dict()

@@ -1,5 +1,6 @@
 """Labelled data: MNIST and digits, embedded, under the paper's variants; and readers for a user's own."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def load(
 
 def load_inputs(
     source: str | Path, *, shape: tuple[int, ...], seed: int = 0, **reading: Any
-) -> tuple[list[str], np.ndarray | Rows]:
+) -> tuple[Sequence[str | int], np.ndarray | Rows]:
     """Inputs to predict, with a name for each: from the sources of `load`, labels not needed.
 
     Of embedded data the test set; images are resized to the shape; options as in `load`.
@@ -67,7 +68,7 @@ def load_inputs(
             raise ValueError(
                 f"{source} has inputs of shape {data.shape}, the model needs {shape}: name other data."
             )
-        return [str(i) for i in range(len(data.x_test))], data.x_test
+        return range(len(data.x_test)), data.x_test
     return files.read_inputs(_existing(source), shape=shape, **reading)
 
 

@@ -7,7 +7,7 @@ import contextlib
 import csv
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,7 +102,7 @@ def read_inputs(
     size: tuple[int, int] | None = None,
     color: Color = "auto",
     label: str | None = None,
-) -> tuple[list[str], np.ndarray | Rows]:
+) -> tuple[Sequence[str | int], np.ndarray | Rows]:
     """Inputs without labels, and a name for each: the number of its line, or the path of its image."""
     if path.is_dir() and not (path / "x.npy").exists():
         if len(shape) < 2:
@@ -132,7 +132,7 @@ def read_inputs(
         column = _label_column(names, label)
         x = _numbers(path, names, rows, column)
     values = _inputs(path, "x", x, shape)
-    return [str(i) for i in range(len(values))], values
+    return range(len(values)), values
 
 
 def _npy(path: Path) -> np.memmap[Any, Any]:

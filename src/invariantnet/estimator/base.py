@@ -12,13 +12,14 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from invariantnet import exporting, persistence
 from invariantnet.catalogue import group as named_group
 from invariantnet.catalogue import groups_for
+from invariantnet.estimator.checks import as_numpy, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, BlockScore
@@ -357,28 +358,3 @@ def compared_units(group: Group, rivals: Sequence[Group]) -> int:
     """
     largest = max(g.order for g in rivals)
     return min(MOST_COPIES, largest) // min(MOST_COPIES, group.order)
-
-
-def usable_device(name: str) -> torch.device:
-    """Where to compute; a ValueError if it is not there."""
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
-    try:
-        return torch.empty(1, device=chosen).device
-    except (RuntimeError, AssertionError) as error:
-        fault = str(error).splitlines()[0]
-        raise ValueError(f"device {name!r} cannot be used ({fault}): pass 'auto' or 'cpu'.") from None
-
-
-def as_numpy(values: Tensor) -> np.ndarray:
-    """An array of the tensor's numbers; numpy does not know half of torch's short types."""
-    values = values.detach().cpu()
-    return (values.float() if values.is_floating_point() and values.itemsize < 4 else values).numpy()
-
-
-def as_column(y: Any, examples: int) -> np.ndarray:
-    """One finite target per input."""
-    values = column_or_1d(as_numpy(y) if isinstance(y, Tensor) else y, warn=True)
-    if len(values) != examples:
-        raise ValueError(f"{examples} inputs, but {len(values)} targets: pass one target per input.")
-    assert_all_finite(values, input_name="y")
-    return np.asarray(values)

@@ -7,7 +7,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from invariantnet.estimator.base import InvariantEstimator, as_column
+from invariantnet.estimator.base import InvariantEstimator
+from invariantnet.estimator.checks import as_column
 from invariantnet.likelihoods import Categorical
 from invariantnet.training import predict
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from invariantnet.estimator.base import InvariantEstimator, as_column
+from invariantnet.estimator.base import InvariantEstimator
+from invariantnet.estimator.checks import as_column
 from invariantnet.likelihoods import Gaussian
 from invariantnet.training import predict
 
