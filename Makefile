@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: setup browser demo test lint docs clean
+.PHONY: setup browser demo test lint docs lock sbom clean
 
 demo: $(READY)  ## the main job on the embedded data, about a minute
 	$(BIN)/invariantnet fit mnist:rotated --examples 3000 --out runs/demo
@@ -19,6 +19,12 @@ lint: $(READY)  ## style and types
 
 docs: $(READY)  ## the documentation site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+lock: $(READY)  ## the versions that are installed here, into requirements.lock
+	$(BIN)/python tools/supply_chain.py lock > requirements.lock
+
+sbom: $(READY)  ## a bill of materials (CycloneDX), into sbom.json
+	$(BIN)/python tools/supply_chain.py sbom > sbom.json
 
 setup: $(READY)  ## only the environment
 

@@ -33,7 +33,7 @@ from invariantnet import cli, storage
 from invariantnet.experiments import run
 from invariantnet.inference import evidence
 
-FIT = ["fit", "digits:rotated", "--groups", "rot90", "--examples", "300", "--hidden", "8", "--epochs", "2"]
+FIT = ["fit", "digits:rotated", "--groups", "rot90", "--examples", "200", "--hidden", "8", "--epochs", "2"]
 SWEEP = ["reproduce", "figure1", "--quick", "--seeds", "1", "--jobs", "1"]
 RESULT = {"model.safetensors", "plain.safetensors", "run.json", "report.html"}
 

@@ -170,9 +170,16 @@ ROOT = Path(__file__).parent.parent
 def test_pages_are_what_the_committed_results_give():
     from invariantnet.experiments.beyond import beyond_page
     from invariantnet.experiments.page import reproduction_page
+    from invariantnet.experiments.reliability import reliability_page
     from invariantnet.experiments.speed import speed_page
 
-    for name, page in (("reproduction", reproduction_page), ("beyond", beyond_page), ("speed", speed_page)):
+    pages = {
+        "reproduction": reproduction_page,
+        "beyond": beyond_page,
+        "speed": speed_page,
+        "reliability": reliability_page,
+    }
+    for name, page in pages.items():
         assert (ROOT / f"docs/{name}.md").read_text() == page(ROOT / "results")
     for name in ("figure1", "figure2", "figure3", "posterior", "calibration", "growth"):
         assert (ROOT / f"docs/pictures/{name}.png").read_bytes() == (ROOT / f"results/{name}.png").read_bytes()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from invariantnet.experiments.beyond import beyond_page, headline
 from invariantnet.experiments.page import reproduction_page
+from invariantnet.experiments.reliability import reliability_page
 from invariantnet.experiments.speed import speed_page
 from invariantnet.storage import write_text
 
@@ -31,6 +32,7 @@ def main() -> None:
     write_text(ROOT / "docs/reproduction.md", reproduction_page(ROOT / "results"))
     write_text(ROOT / "docs/beyond.md", beyond_page(ROOT / "results"))
     write_text(ROOT / "docs/speed.md", speed_page(ROOT / "results"))
+    write_text(ROOT / "docs/reliability.md", reliability_page(ROOT / "results"))
     write_text(ROOT / "README.md", readme())
 
 

@@ -1,0 +1,81 @@
+"""`docs/reliability.md`, written from the committed measurements."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from invariantnet.experiments.tables import markdown
+
+
+def reliability_page(folder: Path) -> str:
+    """The whole page as Markdown."""
+    faults, load = (json.loads((folder / f"{name}.json").read_text()) for name in ("faults", "load"))
+    return PAGE.format(faults=_faults(faults), load=_load(load))
+
+
+def _faults(rows: list[dict[str, Any]]) -> str:
+    return markdown(
+        ["fault", "how", "times", "stored networks found again", "lost"],
+        [
+            [
+                row["fault"],
+                row["how"],
+                f"{row['times']:,}",
+                f"{row['kept networks']:,}" if row["kept networks"] else "",
+                "nothing" if not row["lost"] else f"{row['lost']} times something",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _load(rows: list[dict[str, Any]]) -> str:
+    return markdown(
+        ["what", "measured"],
+        [
+            [
+                row["part"],
+                ", ".join(f"{name} {value:,}" for name, value in row.items() if name != "part"),
+            ]
+            for row in rows
+        ],
+    )
+
+
+PAGE = """# Reliability
+
+*Written by `tools/write_docs.py` from `results/faults.json` and `results/load.json`, which the scripts
+`benchmarks/faults.py` and `benchmarks/load.py` make.*
+
+## Faults
+
+Each disturbed run was resumed, and compared with an undisturbed one: the model, the record, the page and the
+results, bit for bit. Lost would be a difference, a torn file, something half written that stays, or a network
+that was stored before the fault and trained again.
+
+{faults}
+What you see of a fault is one line and a status: 2 for a wrong input, 1 for a machine that fails (a full disk, no
+memory), 130 for Ctrl-C. `invariantnet fit … --resume` goes on where it stopped, if settings and data are the same;
+`invariantnet reproduce` does so by itself. When a sweep is killed, its workers end within a second.
+
+## Wrong input
+
+The tests hold a catalogue of several hundred wrong inputs: damaged, truncated, lying and hostile files of every
+kind, options, groups, shapes, types and labels. Each ends with status 2 (a `ValueError` in Python) and one line
+that names the fault and the remedy, and nothing is written. Every reader is fuzzed with mutated files; only a
+`ValueError` may come out. What is promised about files of strangers is in `SECURITY.md`.
+
+A network whose loss is not finite ends its training at once, a warning names it, its hypothesis falls behind, and
+the others go on. If it is the final network, that is an error.
+
+## Much data
+
+{load}
+Megabytes are resident memory above that of the process before. Rows to predict are read from a folder with
+`x.npy`, which stays on disk, and predictions are written as they come, so memory does not grow with them.
+
+## Same seed, same bits
+
+Equal seeds give equal files on one machine, whatever the order of the candidates and the number of processes. The
+record names the number of threads, and the versions of everything that a result depends on.
+"""
