@@ -23,7 +23,7 @@ from invariantnet.storage import locked, replacing, writable_file, writable_fold
 from invariantnet.team import our_team
 
 PLAIN = "plain.safetensors"
-CHUNK = 2**24
+CHUNK = 2**22
 """Numbers of inputs that are predicted at once."""
 SEEDS = 2**32
 

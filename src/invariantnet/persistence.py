@@ -233,18 +233,15 @@ def _check(estimator: Any, weights: dict[str, Tensor]) -> None:
     with contextlib.suppress(TooManyElementsError):
         if (found := make(group.generators, max_order=limit).order) != group.order:
             raise ValueError(f"{group.name} has {found} elements, not {count_words(group.order)}")
-    if isinstance(estimator.backbone, str):
-        # A width from the record must not take memory that the file with the weights does not.
+    # A width from the record must not take memory that the file with the weights does not.
+    if estimator.method == "paper":
+        if weights["0.A"].shape[1:] != (estimator.hidden,):
+            raise ValueError(f"weights of shape {tuple(weights['0.A'].shape)} for {estimator.hidden} neurons")
+        must_fit(4 * len(estimator.hypotheses_) * dim * estimator.hidden, "the network", "fit a smaller one")
+    elif isinstance(estimator.backbone, str):
         with torch.device("meta"):
-            network = (
-                estimator.make_final_network()
-                if estimator.method == "paper"
-                else estimator._module(estimator.hidden)
-            )
-        promised, there = (
-            sum(v.numel() for v in values) for values in (network.state_dict().values(), weights.values())
-        )
-        if promised != there:
+            promised = sum(v.numel() for v in estimator._module(estimator.hidden).state_dict().values())
+        if (there := sum(v.numel() for v in weights.values())) != promised:
             raise ValueError(f"{there} weights for a network of {promised}")
 
 
