@@ -14,7 +14,7 @@ ROOT = Path(invariantnet.__file__).parent
 ORDER = [
     "memory", "storage", "workers", "rows", "progress", "cluster",
     "actions", "closure", "orbits", "groups", "catalogue", "reynolds", "datasets", "measures",
-    "priors", "likelihoods", "nn", "objectives", "team", "training", "inference",
+    "priors", "metrics", "likelihoods", "nn", "objectives", "team", "training", "inference",
     "weighting", "persistence", "exporting", "estimator", "report", "fit", "bench", "experiments", "cli",
     "__main__",
 ]  # fmt: skip

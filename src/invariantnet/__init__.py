@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from invariantnet import datasets as datasets
+    from invariantnet import metrics as metrics
     from invariantnet import nn as nn
     from invariantnet.catalogue import group as group
     from invariantnet.catalogue import join as join
@@ -38,6 +39,7 @@ _HOME = {
     "InvariantClassifier": "estimator",
     "InvariantRegressor": "estimator",
     "datasets": "",
+    "metrics": "",
     "nn": "",
 }
 

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 SMALLEST_ERROR = 1e-3
 BACKGROUND_ERROR = 3.0
+MOST_COLUMNS = 10
 
 
 @runtime_checkable
@@ -35,6 +36,9 @@ class Likelihood(Protocol):
 
     def combined(self, draws: Tensor) -> Tensor:
         """One prediction from several normalised ones along the first axis."""
+
+    def curvature_roots(self, output: Tensor) -> Tensor:
+        r"""Columns $r$ with $\sum_r r r^\top$ the Fisher information of every output."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,16 @@ class Categorical:
         """The mean probability."""
         return draws.logsumexp(0) - math.log(len(draws))
 
+    def curvature_roots(self, output: Float[Tensor, "n classes"]) -> Float[Tensor, "columns n classes"]:
+        r"""$\sqrt{p_c} (e_c - p)$ for every class; of many classes, a few that are drawn from $p$."""
+        p = F.softmax(output, dim=-1)
+        classes = p.shape[1]
+        if classes <= MOST_COLUMNS:
+            return p.mT[:, :, None].sqrt() * (torch.eye(classes).to(p)[:, None] - p)
+        generator = torch.Generator(p.device).manual_seed(0)
+        drawn = torch.multinomial(p, MOST_COLUMNS, replacement=True, generator=generator)
+        return (F.one_hot(drawn.mT, classes) - p) / math.sqrt(MOST_COLUMNS)
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -98,13 +112,25 @@ class Gaussian:
         """As they are."""
         return output
 
-    def combined(self, draws: Tensor) -> Tensor:
-        """The mean output."""
-        return draws.mean(0)
+    def combined(self, draws: Float[Tensor, "draws n 2"]) -> Float[Tensor, "n 2"]:
+        """The normal distribution with the mean and the variance of the mixture."""
+        mean = draws[..., 0].mean(0)
+        error = self.error(draws)
+        variance = (error.square() + draws[..., 0].square()).mean(0) - mean.square()
+        # With one draw this is its own error, up to rounding.
+        excess = (variance.clamp_min(0).sqrt() - SMALLEST_ERROR).clamp_min(SMALLEST_ERROR)
+        return torch.stack([mean, excess + torch.log(-torch.expm1(-excess))], dim=-1)
 
-    def error(self, output: Float[Tensor, "n 2"]) -> Float[Tensor, " n"]:
+    def curvature_roots(self, output: Float[Tensor, "n 2"]) -> Float[Tensor, "2 n 2"]:
+        r"""$e_1 / \sigma$, and $\sqrt2\, \sigma' e_2 / \sigma$ for the number that gives σ."""
+        error = self.error(output)
+        zero = torch.zeros_like(error)
+        slope = math.sqrt(2) * torch.sigmoid(output[:, 1])
+        return torch.stack([torch.stack([1 / error, zero], -1), torch.stack([zero, slope / error], -1)])
+
+    def error(self, output: Float[Tensor, "*n 2"]) -> Float[Tensor, "*n"]:
         """Standard error of the mean."""
-        return F.softplus(output[:, 1]) + SMALLEST_ERROR
+        return F.softplus(output[..., 1]) + SMALLEST_ERROR
 
 
 def _normal(difference: Tensor, error: Tensor) -> Tensor:

@@ -23,7 +23,8 @@ from invariantnet.closure import TooManyElementsError, check_finite_order, check
 from invariantnet.groups import MAX_ORDER, Group
 from invariantnet.inference.posterior import Price, SymmetryPosterior
 from invariantnet.memory import must_fit
-from invariantnet.nn import InvariantLinear
+from invariantnet.nn import Draws, InvariantLinear
+from invariantnet.nn.draws import PREFIX
 from invariantnet.nn.symmetrized import SAMPLED, Symmetrized
 from invariantnet.rows import Rows, as_inputs, blocks
 from invariantnet.storage import writable_folder, write_bytes, write_json
@@ -68,7 +69,7 @@ def record(estimator: Any) -> dict[str, Any]:
             "verdict": estimator.posterior_.verdict,
             "chosen": estimator.group_.name,
             "exact": bool(getattr(estimator.network_, "exact", True)),
-            "posterior": asdict(estimator.posterior_),
+            "posterior": {k: v for k, v in asdict(estimator.posterior_).items() if k != "pointwise"},
             "history": asdict(estimator.history_),
         }
     )
@@ -203,7 +204,7 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
     estimator.history_ = History(**{**history, "scheme_names": tuple(history["scheme_names"])})
     weights = {n.removeprefix("network."): t for n, t in tensors.items() if n.startswith("network.")}
     _check(estimator, weights)
-    network = estimator.make_final_network()
+    network = Draws.like(estimator.make_final_network(), weights, estimator.likelihood)
     network.load_state_dict(weights)
     estimator.network_ = network.eval()
     return estimator
@@ -241,7 +242,7 @@ def _check(estimator: Any, weights: dict[str, Tensor]) -> None:
     elif isinstance(estimator.backbone, str):
         with torch.device("meta"):
             promised = sum(v.numel() for v in estimator._module(estimator.hidden).state_dict().values())
-        if (there := sum(v.numel() for v in weights.values())) != promised:
+        if (there := sum(v.numel() for name, v in weights.items() if not name.startswith(PREFIX))) != promised:
             raise ValueError(f"{there} weights for a network of {promised}")
 
 

@@ -23,10 +23,12 @@ from invariantnet.estimator.checks import as_numpy, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, BlockScore
+from invariantnet.inference.laplace import laplace_evidence
+from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
 from invariantnet.likelihoods import Likelihood
 from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.memory import must_fit
-from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
+from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, training_bar
 from invariantnet.rows import Rows, as_inputs, blocks, finite, read
@@ -63,6 +65,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         hidden: int = 100,
         placement: Placement = "features",
         pool: Pool = "max",
+        uncertainty: Uncertainty = "none",
+        second_opinion: bool = False,
         tolerance: float = 0.0,
         joins: bool = True,
         prior: float | Sequence[float] = 1.0,
@@ -80,6 +84,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         self.hidden = hidden
         self.placement = placement
         self.pool = pool
+        self.uncertainty = uncertainty
+        self.second_opinion = second_opinion
         self.tolerance = tolerance
         self.joins = joins
         self.prior = prior
@@ -159,6 +165,23 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         pool: Pool = self.pool if self.placement == "features" else "mean"
         return self._symmetrized(self._module(self.hidden), self.group_, pool)
 
+    def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
+        """How unsure each prediction is: in total, and of that `aleatoric` and `epistemic`.
+
+        What the drawn networks agree is uncertain, no further data will tell; what they disagree about, it might.
+        Classes: entropies in nats, which add up. Numbers: standard deviations, whose squares add up.
+        """
+        network = self._fitted()
+        if not isinstance(network, Draws):
+            raise ValueError("a single network does not know its doubts: fit with uncertainty='ensemble'.")
+        with torch.no_grad():
+            draws = torch.cat([network.each(part) for part in blocks(self._tensor(X))], dim=1)
+        return self._split_uncertainty(draws.double().cpu())
+
+    @abstractmethod
+    def _split_uncertainty(self, draws: Tensor) -> dict[str, np.ndarray]:
+        """From normalised outputs (draws, n, outputs)."""
+
     @abstractmethod
     def _targets(self, y: Any, examples: int) -> np.ndarray:
         """Check the targets; sets `outputs_`, how many numbers the network gives."""
@@ -190,21 +213,36 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 store=store,
                 on_network=on_network,
             )
+        if self.second_opinion:
+            found = laplace_evidence(
+                self._compared_network,
+                self.hypotheses_,
+                x,
+                y,
+                config.training,
+                likelihood=self.likelihood,
+                weight=weight,
+                seed=seed,
+                jobs=self.jobs,
+            )
+            self.posterior_ = replace(self.posterior_, laplace=found)
         self._train_final(self.posterior_.within(self.tolerance), x, y, weight, seed)
 
     def _train_final(self, chosen: str, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int) -> None:
         """The network that is invariant to the chosen group, trained on everything."""
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = replace(FINAL, epochs=self.epochs or (50 if self.backbone == "mlp" else 12))
+        steps = final.steps(len(x)) * trainings(self.uncertainty)
         with training_bar(
-            final.steps(len(x)), f"the network, invariant to {self.group_.name}", visible=self.verbose > 0
+            steps, f"the network, invariant to {self.group_.name}", visible=self.verbose > 0
         ) as on_step:
-            self.network_, self.history_ = train(
+            self.network_, self.history_ = train_uncertain(
                 self.make_final_network,
                 x,
                 y,
                 final,
                 seed,
+                uncertainty=self.uncertainty,
                 likelihood=self.likelihood,
                 weight=weight,
                 on_step=on_step,
@@ -321,6 +359,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             "method": self.methods,
             "placement": get_args(Placement),
             "pool": get_args(Pool),
+            "uncertainty": ("none",) if self.method == "paper" else get_args(Uncertainty),
             "backbone": (self.backbone,) if callable(self.backbone) else ("mlp", "cnn"),
         }
         for name, allowed in choices.items():

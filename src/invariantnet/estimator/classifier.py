@@ -7,6 +7,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
+from invariantnet import metrics
 from invariantnet.estimator.base import InvariantEstimator
 from invariantnet.estimator.checks import as_column
 from invariantnet.likelihoods import Categorical
@@ -28,6 +29,11 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
             are always compared with the mean: a maximum makes networks with larger groups more flexible, and
             so favours them where there is no symmetry at all.
+        uncertainty: `"none"` is one network; `"ensemble"` five, trained apart; `"bbb"` learns a distribution of
+            every weight (Bayes by Backprop); `"laplace"` one of the last layer's. `predict_proba` then averages,
+            and `predict_uncertainty` tells what the network does not know.
+        second_opinion: also compare the hypotheses by Laplace's approximation of their marginal likelihood, and
+            say where it disagrees; costs one more network per hypothesis.
         tolerance: nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
             the largest group that is affordable, for inputs that will be transformed after training.
         joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
@@ -71,6 +77,9 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
 
     def _log_probabilities(self, X: Any) -> Tensor:
         return predict(self._fitted(), self._tensor(X), self.likelihood).cpu()
+
+    def _split_uncertainty(self, draws: Tensor) -> dict[str, np.ndarray]:
+        return metrics.split_uncertainty(draws.exp().numpy())
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
         labels = as_column(y, examples)

@@ -1,10 +1,12 @@
 """Numbers."""
 
 import copy
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from torch import Tensor
 
 from invariantnet.estimator.base import InvariantEstimator
 from invariantnet.estimator.checks import as_column
@@ -36,6 +38,20 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
         output = predict(copy.deepcopy(self._fitted()).double(), self._tensor(X).double(), self.likelihood).cpu()
         mean = (output[:, 0] * self.y_scale_ + self.y_mean_).numpy()
         return (mean, (self.likelihood.error(output) * self.y_scale_).numpy()) if return_std else mean
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals that hold a new observation with this probability."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"a coverage of {coverage} is no probability: pass a number between 0 and 1.")
+        mean, error = self.predict(X, return_std=True)
+        reach = NormalDist().inv_cdf((1 + coverage) / 2) * error
+        return mean - reach, mean + reach
+
+    def _split_uncertainty(self, draws: Tensor) -> dict[str, np.ndarray]:
+        aleatoric = self.likelihood.error(draws).square().mean(0)
+        epistemic = draws[..., 0].var(0, correction=0)
+        parts = {"total": aleatoric + epistemic, "aleatoric": aleatoric, "epistemic": epistemic}
+        return {name: self.y_scale_ * part.sqrt().numpy() for name, part in parts.items()}
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
         return as_column(y, examples).astype(np.float64)

@@ -23,7 +23,7 @@ from invariantnet.nn.symmetrized import Placement, Symmetrized
 from invariantnet.rows import Rows, read
 from invariantnet.training import History, Training, train
 
-BRIEF = replace(PER_BLOCK, epochs=8, min_steps=600)
+BRIEF = replace(PER_BLOCK, epochs=8, learning_rate=3e-3, min_steps=600)
 """Long enough for π to leave its middle; weights that have learned their examples by heart mislead it."""
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from invariantnet.actions import count_words
+from invariantnet.inference.schemes import SchemePosterior, scheme_posterior
 
 DECISIVE = 0.99
 STRONG = 0.90
@@ -46,11 +47,20 @@ class SymmetryPosterior:
     prices: tuple[Price, ...] = ()
     race: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     """After every block: labels predicted, and evidence and probability of each hypothesis so far."""
+    laplace: tuple[float, ...] = ()
+    """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
+    pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
+    """Log probability of every label that every hypothesis predicted; in memory only."""
 
     @property
     def favourite(self) -> str:
         """The most probable hypothesis."""
         return self.names[int(np.argmax(self.probabilities))]
+
+    @property
+    def second_opinion(self) -> str | None:
+        """What Laplace's approximation favours, if it was asked."""
+        return self.names[int(np.argmax(self.laplace))] if self.laplace else None
 
     @property
     def log_bayes_factors(self) -> tuple[float, ...]:
@@ -73,7 +83,18 @@ class SymmetryPosterior:
         sentence = f"{self.strength}: {said}, with probability {p:.3f} after {self.examples} predictions"
         if others:
             sentence += f"; next {others[0][1]} with {others[0][0]:.3f}"
+        if self.second_opinion:
+            agrees = self.second_opinion == name
+            sentence += f"; Laplace's approximation {'agrees' if agrees else f'favours {self.second_opinion}'}"
         return sentence
+
+    def over_schemes(
+        self, method: Literal["variational", "nuts"] = "variational", alpha: float = 1.0, seed: int = 0
+    ) -> SchemePosterior:
+        """The posterior over π from the labels that every hypothesis predicted; right after fitting only."""
+        if self.pointwise is None:
+            raise ValueError("the predictions behind this posterior were not stored: fit again, by evidence.")
+        return scheme_posterior(self.pointwise, self.names, alpha=alpha, method=method, seed=seed)
 
     def __str__(self) -> str:
         """A small table, and the verdict."""

@@ -1,6 +1,7 @@
 """Layers and networks: the paper's probabilistic layer, Bayes by Backprop, and the networks compared."""
 
-from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear
+from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear, bayesian
+from invariantnet.nn.draws import Draws
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.networks import cnn, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Symmetrized
@@ -8,8 +9,10 @@ from invariantnet.nn.symmetrized import Symmetrized
 __all__ = [
     "BayesianConv2d",
     "BayesianLinear",
+    "Draws",
     "InvariantLinear",
     "Symmetrized",
+    "bayesian",
     "cnn",
     "convnet",
     "invariant_net",

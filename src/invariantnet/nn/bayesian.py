@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 INITIAL_RHO = -5.0
+PRIOR_STD = 0.3
+"""Of the weights of a network that is made Bayesian; the paper's baselines have 1."""
 
 
 def gaussian_kl(
@@ -69,8 +71,8 @@ class BayesianConv2d(_Bayesian):
         out_channels: int,
         kernel_size: int,
         *,
-        stride: int = 1,
-        padding: int = 0,
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] | str = 0,
         prior_std: float = 1.0,
     ) -> None:
         super().__init__((out_channels, in_channels, kernel_size, kernel_size), prior_std)
@@ -79,3 +81,45 @@ class BayesianConv2d(_Bayesian):
     def forward(self, x: Float[Tensor, "batch channels h w"]) -> Float[Tensor, "batch filters h2 w2"]:
         """Draw the outputs."""
         return self._draw(lambda x, w, b: F.conv2d(x, w, b, self.stride, self.padding), x)
+
+
+def bayesian(network: nn.Module, prior_std: float = PRIOR_STD) -> nn.Module:
+    """The network with Gaussian weights, in every linear and every convolutional layer; others stay as they are.
+
+    Convolutions must be plain: square, undilated and ungrouped.
+    """
+    for name, layer in network.named_children():
+        setattr(network, name, _bayesian_layer(layer, prior_std) or bayesian(layer, prior_std))
+    return network
+
+
+def _bayesian_layer(layer: nn.Module, prior_std: float) -> _Bayesian | None:
+    if isinstance(layer, nn.Linear):
+        return BayesianLinear(layer.in_features, layer.out_features, prior_std)
+    if not isinstance(layer, nn.Conv2d):
+        return None
+    if layer.groups > 1 or set(layer.dilation) != {1} or len(set(layer.kernel_size)) > 1:
+        raise ValueError("Gaussian weights are for plain, square convolutions: use uncertainty='ensemble'.")
+    return BayesianConv2d(
+        layer.in_channels,
+        layer.out_channels,
+        layer.kernel_size[0],
+        stride=layer.stride,
+        padding=layer.padding,
+        prior_std=prior_std,
+    )
+
+
+@torch.no_grad()
+def draw_weights(network: nn.Module, count: int, seed: int) -> dict[str, Float[Tensor, "draws ..."]]:
+    """Draws from q of all Gaussian weights, under the names that they have in a plain network."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = {}
+    for name, layer in network.named_modules():
+        if not isinstance(layer, _Bayesian):
+            continue
+        for which in ("weight", "bias"):
+            mean, rho = getattr(layer, which), getattr(layer, f"{which}_rho")
+            noise = torch.randn(count, *mean.shape, generator=generator).to(mean)
+            drawn[f"{name}.{which}"] = mean + F.softplus(rho) * noise
+    return drawn

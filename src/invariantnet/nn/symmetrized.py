@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from invariantnet.groups import Group, changes_signs, transform
 from invariantnet.measures import Measure
+from invariantnet.nn.bayesian import BayesianLinear
 from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.reynolds import invariant_basis, reynolds_operator
@@ -178,7 +179,8 @@ class Symmetrized(Scheme):
 
     def _features(self, body: list[nn.Module], x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
         first = body[0]
-        if isinstance(first, nn.Linear):
+        # Who has hooked the layer wants to see it called.
+        if isinstance(first, nn.Linear) and not first._forward_hooks:
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
             moved = self._moved_weights(first.weight, kept)
             hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat(len(moved)))
@@ -230,9 +232,9 @@ def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
     return x
 
 
-def _first_linear(module: nn.Module) -> nn.Linear:
+def _first_linear(module: nn.Module) -> nn.Linear | BayesianLinear:
     first = module[0] if isinstance(module, nn.Sequential) else module
-    if not isinstance(first, nn.Linear):
+    if not isinstance(first, nn.Linear | BayesianLinear):
         raise ValueError("'weights' needs a network whose first layer is nn.Linear: use 'features' or 'outputs'.")
     return first
 

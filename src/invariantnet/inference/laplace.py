@@ -1,0 +1,186 @@
+r"""Laplace's approximation with Kronecker factors: evidence of a trained network, and draws of its last layer.
+
+The curvature of the log likelihood in one layer's weights is taken as $A \otimes B$: A the mean of $a a^\top$ over
+the layer's inputs (with a 1 for the bias), B the sum of $b b^\top$ over what comes back to its outputs. A layer
+that is applied to several copies of an input counts each. With a prior $\mathcal{N}(0, 1/\delta)$ per layer,
+
+$$\log p(D) \approx \log p(D \mid \theta) + \sum_l \tfrac12 \Big(P_l \log \delta_l
+- \delta_l \lVert\theta_l\rVert^2 - \sum_{ij} \log(\alpha_i \beta_j + \delta_l)\Big)$$
+
+with α and β the eigenvalues of A and B, and δ where its derivative vanishes (MacKay 1992).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from invariantnet.groups import Group
+from invariantnet.likelihoods import Likelihood
+from invariantnet.rows import Rows, blocks
+from invariantnet.training import Training, predict, train
+
+BATCH = 256
+ROUNDS = 100
+Layer = nn.Linear | nn.Conv2d
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPosterior:
+    """The Gaussian posterior of one layer's weights and biases, as a matrix of outputs × (inputs + 1)."""
+
+    mean: Float[Tensor, "outputs inputs1"]
+    input_values: Float[Tensor, " inputs1"]
+    input_vectors: Float[Tensor, "inputs1 inputs1"]
+    output_values: Float[Tensor, " outputs"]
+    output_vectors: Float[Tensor, "outputs outputs"]
+    precision: float
+    """δ of the prior."""
+
+    @classmethod
+    def of(cls, mean: Tensor, A: Tensor, B: Tensor) -> "LayerPosterior":
+        """From the two factors; δ by maximising the evidence."""
+        alpha, U = torch.linalg.eigh(A)
+        beta, V = torch.linalg.eigh(B)
+        alpha, beta = alpha.clamp_min(0), beta.clamp_min(0)
+        curvature = torch.outer(beta, alpha)
+        norm = float(mean.square().sum())
+        precision = 1.0
+        for _ in range(ROUNDS):
+            # As many weights as the data determines, over their squared length.
+            precision = float((curvature / (curvature + precision)).sum()) / max(norm, 1e-12)
+            precision = min(max(precision, 1e-6), 1e12)
+        return cls(mean, alpha, U, beta, V, precision)
+
+    @property
+    def total_precision(self) -> Float[Tensor, "outputs inputs1"]:
+        """Of every weight in the basis of the eigenvectors."""
+        return torch.outer(self.output_values, self.input_values) + self.precision
+
+    @property
+    def log_occam(self) -> float:
+        """What the layer adds to the log likelihood: a negative number, the cost of its freedom."""
+        prior = self.precision * self.mean.square() - torch.tensor(self.precision, dtype=torch.float64).log()
+        return -0.5 * float(prior.sum() + self.total_precision.log().sum())
+
+    def draw(self, count: int, generator: torch.Generator) -> Float[Tensor, "draws outputs inputs1"]:
+        """Samples of the matrix."""
+        noise = torch.randn(count, *self.mean.shape, generator=generator, dtype=self.mean.dtype)
+        return self.mean + self.output_vectors @ (noise / self.total_precision.sqrt()) @ self.input_vectors.mT
+
+
+def log_marginal_likelihood(
+    network: nn.Module, x: Float[Tensor, "n dim"] | Rows, y: Shaped[Tensor, " n"], likelihood: Likelihood
+) -> float:
+    """Laplace's approximation of log p(D), over all linear and convolutional layers."""
+    log_likelihood = float(likelihood.log_prob(predict(network, x, likelihood), y).double().sum())
+    return log_likelihood + sum(layer.log_occam for layer in posterior(network, x, likelihood).values())
+
+
+def laplace_evidence(
+    make_network: Callable[[Group], nn.Module],
+    groups: Sequence[Group],
+    x: Float[Tensor, "n dim"] | Rows,
+    y: Shaped[Tensor, " n"],
+    training: Training,
+    *,
+    likelihood: Likelihood,
+    weight: Float[Tensor, " n"] | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+) -> tuple[float, ...]:
+    """Of every hypothesis, with a network trained on everything: a second opinion on the prequential evidence."""
+
+    def one(group: Group) -> float:
+        network, _ = train(lambda: make_network(group), x, y, training, seed, likelihood=likelihood, weight=weight)
+        return log_marginal_likelihood(network, x, y, likelihood)
+
+    return tuple(joblib.Parallel(n_jobs=jobs)(joblib.delayed(one)(group) for group in groups))
+
+
+def posterior(
+    network: nn.Module,
+    x: Float[Tensor, "n dim"] | Rows,
+    likelihood: Likelihood,
+    layers: Mapping[str, Layer] | None = None,
+) -> dict[str, LayerPosterior]:
+    """The posterior of every layer, or of those that are given."""
+    chosen = layers_of(network) if layers is None else layers
+    factors = _factors(network, x, likelihood, chosen)
+    return {
+        name: LayerPosterior.of(_matrix(layer), A.double().cpu(), B.double().cpu())
+        for (name, layer), (A, B) in zip(chosen.items(), factors, strict=True)
+    }
+
+
+def draw_last_layer(
+    network: nn.Module, x: Float[Tensor, "n dim"] | Rows, likelihood: Likelihood, count: int, seed: int
+) -> dict[str, Float[Tensor, "draws ..."]]:
+    """Draws of the weights and biases of the last layer, by their names."""
+    name, layer = list(layers_of(network).items())[-1]
+    if not isinstance(layer, nn.Linear) or layer.bias is None:
+        raise ValueError("Laplace needs a network that ends with nn.Linear: use uncertainty='ensemble'.")
+    found = posterior(network, x, likelihood, {name: layer})[name]
+    drawn = found.draw(count, torch.Generator().manual_seed(seed)).to(layer.weight)
+    return {f"{name}.weight": drawn[..., :-1].contiguous(), f"{name}.bias": drawn[..., -1].contiguous()}
+
+
+def layers_of(network: nn.Module) -> dict[str, Layer]:
+    """The linear and convolutional layers, by name."""
+    return {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)}
+
+
+@torch.enable_grad()
+def _factors(
+    network: nn.Module, x: Tensor | Rows, likelihood: Likelihood, layers: Mapping[str, Layer]
+) -> list[tuple[Tensor, Tensor]]:
+    network.eval()
+    calls: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+
+    def remember(layer: nn.Module, inputs: Any, output: Tensor) -> None:
+        calls[layer] = (inputs[0].detach(), output)
+
+    hooks = [layer.register_forward_hook(remember) for layer in layers.values()]
+    A: dict[str, Any] = dict.fromkeys(layers, 0)
+    B: dict[str, Any] = dict.fromkeys(layers, 0)
+    rows = dict.fromkeys(layers, 0)
+    try:
+        for part in blocks(x, BATCH):
+            outputs = network(part)
+            for name, layer in layers.items():
+                a = _input_rows(layer, calls[layer][0])
+                A[name] = A[name] + a.mT @ a
+                rows[name] += len(a)
+            ends = [calls[layer][1] for layer in layers.values()]
+            for root in likelihood.curvature_roots(outputs.detach()):
+                back = torch.autograd.grad(outputs, ends, root.to(outputs), retain_graph=True)
+                for (name, layer), gradient in zip(layers.items(), back, strict=True):
+                    b = _output_rows(layer, gradient)
+                    B[name] = B[name] + b.mT @ b
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [(A[name] / rows[name], B[name]) for name in layers]
+
+
+def _input_rows(layer: Layer, x: Tensor) -> Float[Tensor, "rows inputs1"]:
+    if isinstance(layer, nn.Conv2d):
+        padding = layer.padding if not isinstance(layer.padding, str) else 0
+        x = F.unfold(x, layer.kernel_size, layer.dilation, padding, layer.stride).mT
+    x = x.flatten(0, -2)
+    return torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
+
+
+def _output_rows(layer: Layer, gradient: Tensor) -> Float[Tensor, "rows outputs"]:
+    return (gradient.movedim(1, -1) if isinstance(layer, nn.Conv2d) else gradient).flatten(0, -2)
+
+
+def _matrix(layer: Layer) -> Float[Tensor, "outputs inputs1"]:
+    weight = layer.weight.detach().double().cpu().flatten(1)
+    bias = torch.zeros(len(weight)) if layer.bias is None else layer.bias.detach()
+    return torch.cat([weight, bias.double().cpu()[:, None]], dim=1)
