@@ -1,0 +1,93 @@
+"""The posterior over π."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from invariantnet.inference import SymmetryPosterior
+from invariantnet.inference.schemes import SchemePosterior, log_density, scheme_posterior
+
+NAMES = ("trivial", "rot90", "flips")
+
+
+def labels(n, share, seed=0):
+    """Each scheme predicts one of two labels for every input; the label follows a scheme drawn for the input."""
+    rng = np.random.default_rng(seed)
+    predicted = rng.beta(0.2, 0.2, (len(share), n)).clip(0.001, 0.999)
+    scheme = rng.choice(len(share), size=n, p=share)
+    label = rng.random(n) < predicted[scheme, np.arange(n)]
+    return np.log(np.where(label, predicted, 1 - predicted))
+
+
+def exact_means(log_likelihood, alpha, n=200):
+    """By a grid over the simplex of three schemes."""
+    p = torch.from_numpy(np.exp(log_likelihood).T.copy())
+    a, b = np.meshgrid(*2 * [(np.arange(n) + 0.5) / n], indexing="ij")
+    inside = a + b < 1
+    pi = torch.from_numpy(np.stack([a[inside], b[inside], 1 - a[inside] - b[inside]], axis=1))
+    density = log_density(pi, p, torch.as_tensor(alpha, dtype=torch.float64))
+    weight = (density - density.max()).exp()
+    return ((weight[:, None] * pi).sum(0) / weight.sum()).numpy()
+
+
+@pytest.mark.parametrize("alpha", [(1.0, 1.0, 1.0), (2.0, 2.0, 2.0), (0.5, 0.5, 0.5)])
+def test_variational_posterior_against_the_exact_one(alpha):
+    values = labels(60, (0.7, 0.2, 0.1))
+    found = scheme_posterior(values, NAMES, alpha=alpha)
+    np.testing.assert_allclose(found.mean, exact_means(values, alpha), atol=0.02)
+    assert found.mean.sum() == pytest.approx(1)
+    assert (found.r_hat < 1.01).all()
+
+
+def test_nuts_agrees_with_the_exact_and_the_variational_posterior(monkeypatch):
+    monkeypatch.setattr("invariantnet.inference.schemes.SAMPLES", 600)
+    values = labels(40, (0.8, 0.1, 0.1), seed=1)
+    sampled = scheme_posterior(values, NAMES, method="nuts")
+    fitted = scheme_posterior(values, NAMES)
+    exact = exact_means(values, (1.0, 1.0, 1.0))
+    error = sampled.samples.std((0, 1)) / np.sqrt(sampled.effective_sample_size)
+    assert (abs(sampled.mean - exact) < 5 * error + 0.005).all()
+    np.testing.assert_allclose(fitted.interval(), sampled.interval(), atol=0.06)
+    assert (sampled.r_hat < 1.05).all()
+    assert (sampled.effective_sample_size > 100).all()
+
+
+def test_more_labels_narrow_the_interval_around_the_truth():
+    few, many = (scheme_posterior(labels(n, (0.9, 0.05, 0.05)), NAMES).interval()[0] for n in (30, 1000))
+    assert many[1] - many[0] < 0.4 * (few[1] - few[0])
+    assert many[0] < 0.9 < many[1]
+
+
+def test_prior_alone_if_the_labels_say_nothing():
+    found = scheme_posterior(np.zeros((3, 50)), NAMES, alpha=(2.0, 1.0, 1.0))
+    np.testing.assert_allclose(found.mean, [0.5, 0.25, 0.25], atol=0.02)
+
+
+def test_effective_sample_size_and_r_hat():
+    rng = np.random.default_rng(0)
+    independent = rng.dirichlet(np.ones(3), size=(2, 2000))
+    slow = np.zeros((2, 2000, 1))
+    for t in range(1, 2000):
+        slow[:, t] = 0.9 * slow[:, t - 1] + rng.normal(size=(2, 1))
+    free = SchemePosterior(NAMES, independent, "nuts")
+    assert (free.effective_sample_size > 3000).all()
+    assert (free.r_hat < 1.01).all()
+    # An autoregression of 0.9 is worth 4000 · (1 − 0.9) / (1 + 0.9) independent draws.
+    tied = SchemePosterior(("x",), slow, "nuts").effective_sample_size[0]
+    assert tied == pytest.approx(4000 / 19, rel=0.5)
+    apart = independent + np.array([0.0, 0.5])[:, None, None]
+    assert (SchemePosterior(NAMES, apart, "nuts").r_hat > 1.2).all()
+
+
+def test_interval_against_scipy():
+    found = scheme_posterior(np.zeros((2, 1)), NAMES[:2], alpha=(8.0, 2.0))
+    np.testing.assert_allclose(found.interval(0.9)[0], stats.beta(8, 2).ppf([0.05, 0.95]), atol=0.03)
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(ValueError, match="no label was predicted by every hypothesis"):
+        scheme_posterior(np.zeros((2, 0)), NAMES[:2])
+    stored = SymmetryPosterior(NAMES, (1, 4, 4), (1.0, 0.0, 0.0), (0.0,) * 3, (0.0,) * 3, 10)
+    with pytest.raises(ValueError, match="fit again"):
+        stored.over_schemes()
