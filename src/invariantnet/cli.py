@@ -57,6 +57,10 @@ class Fit:
     """Share of the examples that is kept for testing, where the data has no test set."""
     tolerance: float = 0.0
     """Nats per example that invariance may cost, if inputs will be transformed after training."""
+    uncertainty: Literal["none", "ensemble", "bbb", "laplace"] = "none"
+    """One network; or five, or a distribution of its weights, so that it knows what it does not know."""
+    second_opinion: bool = False
+    """Ask Laplace's approximation too, and say where it disagrees: one more network per hypothesis."""
     seed: int = 0
     """Decides everything that is drawn."""
     jobs: int = 1
@@ -101,6 +105,8 @@ class Fit:
             seeds=self.networks,
             epochs=self.epochs,
             tolerance=self.tolerance,
+            uncertainty=self.uncertainty,
+            second_opinion=self.second_opinion,
             examples=self.examples,
             test_share=self.test_share,
             seed=self.seed,
@@ -244,11 +250,23 @@ class Reproduce:
 
     what: tyro.conf.Positional[
         Literal[
-            "figure1", "figure2", "figure3", "table1", "ablation", "identity", "all", "posterior", "calibration"
+            "figure1",
+            "figure2",
+            "figure3",
+            "table1",
+            "ablation",
+            "identity",
+            "all",
+            "posterior",
+            "calibration",
+            "schemes",
+            "uncertainty",
+            "learning",
         ]
     ]
-    """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity; all of these;
-    or, beyond the paper, the posterior from held-out evidence and its calibration."""
+    """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity; all of these.
+    Beyond the paper: the posterior from held-out evidence, its calibration, the whole posterior over π, what
+    networks do not know, and learning curves."""
     method: Literal["paper", "evidence", "heldout"] = "paper"
     """The paper's layer and baselines; or ours, drawn beside them (figure1, figure2, table1)."""
     seeds: int = 5

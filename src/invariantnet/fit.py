@@ -18,6 +18,7 @@ from invariantnet import datasets, persistence
 from invariantnet.datasets import Dataset
 from invariantnet.estimator import InvariantClassifier, Method
 from invariantnet.inference.store import FolderStore
+from invariantnet.inference.weights import Uncertainty
 from invariantnet.report import evaluate, fit_plain, write_report
 from invariantnet.storage import locked, replacing, writable_file, writable_folder, write_bytes
 from invariantnet.team import our_team
@@ -40,6 +41,8 @@ class Settings:
     seeds: int = 2
     epochs: int | None = None
     tolerance: float = 0.0
+    uncertainty: Uncertainty = "none"
+    second_opinion: bool = False
     examples: int | None = None
     test_share: float = 0.2
     seed: int = 0
@@ -90,6 +93,8 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
         seeds=settings.seeds,
         epochs=settings.epochs,
         tolerance=settings.tolerance,
+        uncertainty=settings.uncertainty,
+        second_opinion=settings.second_opinion,
         jobs=settings.jobs,
         random_state=settings.seed,
         verbose=int(our_team().rank == 0),

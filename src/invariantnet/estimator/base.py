@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from invariantnet import exporting, persistence
 from invariantnet.catalogue import group as named_group
 from invariantnet.catalogue import groups_for
-from invariantnet.estimator.checks import as_numpy, usable_device
+from invariantnet.estimator.checks import as_numpy, check_parameters, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, BlockScore
@@ -112,7 +112,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         store: MutableMapping[str, BlockScore] | None = None,
     ) -> Fitted:
         """Fit, and keep the score of every network of the comparison in `store`; what is there is not repeated."""
-        self._check_parameters()
+        check_parameters(self)
         values = self._inputs(X, reset=True)
         values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
@@ -353,31 +353,6 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 )
         # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
         return values + np.float32(0) if rows is None else rows
-
-    def _check_parameters(self) -> None:
-        choices: dict[str, tuple[Any, ...]] = {
-            "method": self.methods,
-            "placement": get_args(Placement),
-            "pool": get_args(Pool),
-            "uncertainty": ("none",) if self.method == "paper" else get_args(Uncertainty),
-            "backbone": (self.backbone,) if callable(self.backbone) else ("mlp", "cnn"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} {getattr(self, name)!r} is unknown: choose among {', '.join(allowed)}.")
-        for name in ("hidden", "seeds", "epochs"):
-            value = getattr(self, name)
-            if not (value is None and name == "epochs") and (not isinstance(value, int | np.integer) or value < 1):
-                raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
-        if not isinstance(self.jobs, int | np.integer) or self.jobs == 0:
-            raise ValueError(f"jobs is {self.jobs!r}: pass a whole number of processes, at least 1.")
-        shape = (1,) if self.input_shape is None else self.input_shape
-        if not isinstance(shape, tuple | list) or not all(isinstance(n, int | np.integer) for n in shape):
-            raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")
-        if np.asarray(self.prior).dtype.kind not in "iuf":
-            raise ValueError(f"prior is {self.prior!r}: pass a positive number, or one for each hypothesis.")
-        if not isinstance(self.tolerance, int | float | np.number) or not self.tolerance >= 0:
-            raise ValueError(f"tolerance is {self.tolerance!r}: pass a number of nats, at least 0.")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)

@@ -1,12 +1,15 @@
 """What comes from outside, as the estimators need it."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d
 from torch import Tensor
+
+from invariantnet.inference.weights import Uncertainty
+from invariantnet.nn.symmetrized import Placement, Pool
 
 
 def usable_device(name: str) -> torch.device:
@@ -32,3 +35,30 @@ def as_column(y: Any, examples: int) -> np.ndarray:
         raise ValueError(f"{examples} inputs, but {len(values)} targets: pass one target per input.")
     assert_all_finite(values, input_name="y")
     return np.asarray(values)
+
+
+def check_parameters(estimator: Any) -> None:
+    """A ValueError for the first parameter that cannot be."""
+    choices: dict[str, tuple[Any, ...]] = {
+        "method": estimator.methods,
+        "placement": get_args(Placement),
+        "pool": get_args(Pool),
+        "uncertainty": ("none",) if estimator.method == "paper" else get_args(Uncertainty),
+        "backbone": (estimator.backbone,) if callable(estimator.backbone) else ("mlp", "cnn"),
+    }
+    for name, allowed in choices.items():
+        if getattr(estimator, name) not in allowed:
+            raise ValueError(f"{name} {getattr(estimator, name)!r} is unknown: choose among {', '.join(allowed)}.")
+    for name in ("hidden", "seeds", "epochs"):
+        value = getattr(estimator, name)
+        if not (value is None and name == "epochs") and (not isinstance(value, int | np.integer) or value < 1):
+            raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
+    if not isinstance(estimator.jobs, int | np.integer) or estimator.jobs == 0:
+        raise ValueError(f"jobs is {estimator.jobs!r}: pass a whole number of processes, at least 1.")
+    shape = (1,) if estimator.input_shape is None else estimator.input_shape
+    if not isinstance(shape, tuple | list) or not all(isinstance(n, int | np.integer) for n in shape):
+        raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")
+    if np.asarray(estimator.prior).dtype.kind not in "iuf":
+        raise ValueError(f"prior is {estimator.prior!r}: pass a positive number, or one for each hypothesis.")
+    if not isinstance(estimator.tolerance, int | float | np.number) or not estimator.tolerance >= 0:
+        raise ValueError(f"tolerance is {estimator.tolerance!r}: pass a number of nats, at least 0.")

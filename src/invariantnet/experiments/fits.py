@@ -38,8 +38,8 @@ class FitRecipe:
         return file_name(f"{self.method}-{self.data}-{self.n}-seed{self.seed}", self)
 
 
-def run_fit(recipe: FitRecipe) -> Record:
-    """Fit, and keep the posterior, its path and the test accuracy."""
+def fitted(recipe: FitRecipe) -> tuple[InvariantClassifier, Dataset]:
+    """The classifier of a recipe, and the data it comes from."""
     data = load(recipe.data, recipe.seed, recipe.without)
     keep = np.random.default_rng(recipe.seed).permutation(len(data.x_train))[: recipe.n]
     clf = InvariantClassifier(
@@ -52,7 +52,12 @@ def run_fit(recipe: FitRecipe) -> Record:
         tolerance=recipe.tolerance,
         random_state=recipe.seed,
     )
-    clf.fit(data.x_train[keep], data.y_train[keep])
+    return clf.fit(data.x_train[keep], data.y_train[keep]), data
+
+
+def run_fit(recipe: FitRecipe) -> Record:
+    """Fit, and keep the posterior, its path and the test accuracy."""
+    clf, data = fitted(recipe)
     found = clf.posterior_
     test_sets = {"own": (data.x_test, data.y_test)}
     if recipe.data == "mnist:plain":

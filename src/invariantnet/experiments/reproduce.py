@@ -12,17 +12,31 @@ from invariantnet.experiments import (
     figure3,
     figures,
     fits,
+    learning,
     posterior,
     recipes,
     results,
+    schemes,
     tables,
+    uncertainty,
 )
 from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record, Runnable, default_jobs, run_network, sweep
 from invariantnet.storage import locked, writable_folder, write_json, write_text
 
 Target = Literal[
-    "figure1", "figure2", "figure3", "table1", "ablation", "identity", "all", "posterior", "calibration"
+    "figure1",
+    "figure2",
+    "figure3",
+    "table1",
+    "ablation",
+    "identity",
+    "all",
+    "posterior",
+    "calibration",
+    "schemes",
+    "uncertainty",
+    "learning",
 ]
 Method = Literal["paper", "evidence", "heldout"]
 BOTH_WAYS = ("figure1", "figure2", "table1")
@@ -80,6 +94,24 @@ EXPERIMENTS = {
         figures.calibration,
         calibration.run_calibration,
         lambda r: replace(r, n=60),
+    ),
+    "schemes": Experiment(
+        schemes.schemes, schemes.flatten, schemes.table, schemes.draw, schemes.run_schemes, _quick_fit
+    ),
+    "uncertainty": Experiment(
+        uncertainty.uncertainty,
+        uncertainty.flatten,
+        uncertainty.table,
+        run=uncertainty.run_uncertainty,
+        quick=lambda r: replace(r, n=500, epochs=2),
+    ),
+    "learning": Experiment(
+        learning.learning,
+        learning.flatten,
+        learning.table,
+        learning.draw,
+        learning.run_learning,
+        lambda r: replace(r, n=min(r.n, 300)),
     ),
 }
 

@@ -1,0 +1,122 @@
+"""Do networks know what they do not know? Trained on plain images, asked about turned and scrambled ones."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from invariantnet import catalogue, metrics
+from invariantnet.estimator import FINAL
+from invariantnet.experiments.recipes import SIX_AND_NINE, file_name
+from invariantnet.experiments.results import Flat
+from invariantnet.experiments.run import Record, load_without, shifted_test_sets
+from invariantnet.experiments.tables import markdown, spread
+from invariantnet.inference.weights import Uncertainty, train_uncertain
+from invariantnet.likelihoods import Categorical
+from invariantnet.nn import Symmetrized, cnn, mlp
+from invariantnet.training import Training, predict, seeded, train
+
+BASELINES = ("MLP", "CNN", "BMLP", "BCNN")
+OURS: dict[str, Uncertainty] = {
+    "InvariantNet": "none",
+    "InvariantNet, ensemble": "ensemble",
+    "InvariantNet, Bayes by Backprop": "bbb",
+    "InvariantNet, Laplace": "laplace",
+}
+SETS = ("plain", "rotated", "flipped")
+SCORES = ("accuracy", "log_likelihood", "brier", "calibration_error")
+SAMPLES = 16
+
+
+@dataclass(frozen=True)
+class UncertaintyRecipe:
+    """One model, trained on n plain images without 6 and 9."""
+
+    model: str
+    seed: int
+    n: int = 10_000
+    epochs: int = 30
+
+    @property
+    def key(self) -> str:
+        """File name: readable, and different for every difference."""
+        return file_name(f"uncertainty-{self.model}-seed{self.seed}", self)
+
+
+def uncertainty(seed: int) -> list[UncertaintyRecipe]:
+    """Every model, once."""
+    return [UncertaintyRecipe(model, seed) for model in (*BASELINES, *OURS)]
+
+
+def run_uncertainty(recipe: UncertaintyRecipe) -> Record:
+    """Train one model; its scores on every test set, and how well its entropy tells scrambled images."""
+    data = load_without("mnist:plain", recipe.seed, SIX_AND_NINE)
+    keep = np.random.default_rng(recipe.seed).permutation(len(data.x_train))[: recipe.n]
+    x, y = torch.from_numpy(data.x_train[keep]), torch.from_numpy(data.y_train[keep])
+    network = _trained(recipe, data.shape, len(data.class_names), x, y)
+    tests = shifted_test_sets(data, recipe.seed, SIX_AND_NINE)
+    p = {name: _probabilities(network, images) for name, (images, _) in tests.items()}
+    scrambled = data.x_test[:, np.random.default_rng(recipe.seed).permutation(data.dim)]
+    return {
+        "scores": {
+            name: {k: round(v, 5) for k, v in metrics.scores(p[name], labels).items()}
+            for name, (_, labels) in tests.items()
+        },
+        "auroc": round(
+            metrics.auroc(metrics.entropy(p["plain"]), metrics.entropy(_probabilities(network, scrambled))), 5
+        ),
+    }
+
+
+def _trained(
+    recipe: UncertaintyRecipe, shape: tuple[int, ...], classes: int, x: torch.Tensor, y: torch.Tensor
+) -> nn.Module:
+    if recipe.model in BASELINES:
+        make: Any = mlp if recipe.model.endswith("MLP") else cnn
+        bayesian = recipe.model.startswith("B")
+        network, _ = train(
+            lambda: make(shape, classes, bayesian=bayesian), x, y, Training(epochs=2 * recipe.epochs), recipe.seed
+        )
+        return network
+    d4 = catalogue.group("d4", shape)
+    network, _ = train_uncertain(
+        lambda: Symmetrized(mlp(shape, classes), [d4], pool="max"),
+        x,
+        y,
+        replace(FINAL, epochs=recipe.epochs),
+        recipe.seed,
+        uncertainty=OURS[recipe.model],
+        likelihood=Categorical(),
+    )
+    return network
+
+
+def _probabilities(network: nn.Module, images: np.ndarray) -> np.ndarray:
+    with seeded(0):
+        found = predict(network, torch.from_numpy(images), Categorical(), samples=SAMPLES)
+    return found.double().exp().numpy()
+
+
+def flatten(recipes: list[UncertaintyRecipe], records: list[Record]) -> Flat:
+    """The committed fields."""
+    return [
+        {"model": r.model, "seed": r.seed, "n": r.n, **record["scores"], "auroc": record["auroc"]}
+        for r, record in zip(recipes, records, strict=True)
+    ]
+
+
+def table(records: Flat) -> str:
+    """Log likelihood and calibration error on each test set, accuracy, and the area for scrambled images."""
+    rows = []
+    for model in dict.fromkeys(r["model"] for r in records):
+        found = [r for r in records if r["model"] == model]
+        cells = [model]
+        for name in SETS:
+            cells.append(spread([100 * r[name]["accuracy"] for r in found]))
+            cells.append(f"{np.mean([r[name]['log_likelihood'] for r in found]):.3f}")
+            cells.append(spread([100 * r[name]["calibration_error"] for r in found]))
+        rows.append([*cells, f"{np.mean([r['auroc'] for r in found]):.3f}", str(len(found))])
+    header = ["model", *(f"{name}: {what}" for name in SETS for what in ("accuracy", "nats", "calibration error"))]
+    return markdown([*header, "AUROC, scrambled", "seeds"], rows)
