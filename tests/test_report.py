@@ -13,10 +13,10 @@ from playwright.sync_api import sync_playwright
 
 from invariantnet import InvariantClassifier
 from invariantnet.fit import PLAIN, Settings, fit
+from invariantnet.metrics import calibration_bins
 from invariantnet.nn import mlp
 from invariantnet.persistence import read_record
 from invariantnet.report import write_report
-from invariantnet.report.evaluation import calibration
 from invariantnet.report.page import _picture
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -215,11 +215,26 @@ def test_calibration_bins():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 2000)
     y = np.array([rng.choice(3, p=row) for row in p])
-    bins = calibration(p, y)
+    bins = calibration_bins(p, y, 10)
     assert sum(b["count"] for b in bins) == 2000
     for b in bins:
         assert b["observed"] == pytest.approx(b["stated"], abs=0.12)
     assert json.dumps(bins)
+
+
+def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit):
+    settings = Settings(
+        "digits:rotated", ("rot90",), examples=300, uncertainty="laplace", second_opinion=True, **QUICK
+    )
+    record = fit(settings, tmp_path / "run")
+    page = visit(tmp_path / "run/report.html")
+    figures = page.locator("#doubtful figure")
+    assert figures.count() == 8
+    assert "of them its own" in figures.first.inner_text()
+    doubts = [item["entropy"] for item in record["evaluation"]["doubtful"]]
+    assert doubts == sorted(doubts, reverse=True)
+    assert "Laplace's approximation" in page.locator("header").inner_text()
+    assert all(0 <= item["epistemic"] <= item["entropy"] + 1e-6 for item in record["evaluation"]["doubtful"])
 
 
 def test_a_huge_group_is_said_to_be_sampled(tmp_path):

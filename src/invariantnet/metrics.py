@@ -30,7 +30,7 @@ def calibration_bins(p: Probabilities, y: Labels, bins: int = BINS) -> list[dict
     """Stated probability and observed frequency of the favourite class, in bins of equally many examples."""
     stated = p.max(1)
     right = p.argmax(1) == y
-    parts = np.array_split(np.argsort(stated, kind="stable"), min(bins, len(y)))
+    parts = np.array_split(np.argsort(stated, kind="stable"), max(1, min(bins, len(y))))
     return [
         {"stated": float(stated[part].mean()), "observed": float(right[part].mean()), "count": len(part)}
         for part in parts

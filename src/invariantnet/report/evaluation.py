@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from invariantnet import metrics
 from invariantnet.estimator import FINAL, InvariantClassifier
 from invariantnet.groups import Group, transform
 from invariantnet.inference.evidence import predict_moved
 from invariantnet.likelihoods import Categorical
 from invariantnet.measures import Measure
-from invariantnet.nn import Symmetrized, mlp
+from invariantnet.nn import Draws, Symmetrized, mlp
 from invariantnet.progress import training_bar
 from invariantnet.rows import Rows, as_inputs, read
 from invariantnet.training import log_probabilities, train
@@ -28,7 +29,7 @@ def evaluate(clf: InvariantClassifier, plain: nn.Module, x: np.ndarray | Rows, y
     known = np.isin(y, clf.classes_)
     x, y = x[known], np.searchsorted(clf.classes_, y[known])
     inputs, labels = as_inputs(x), torch.from_numpy(y)
-    log_p = log_probabilities(clf.network_, inputs)
+    p = log_probabilities(clf.network_, inputs).double().exp().numpy()
     networks = {"chosen": clf.network_, "plain": plain}
     accuracy = {
         which: {g.name: _accuracy(network, g, inputs, labels) for g in clf.hypotheses_}
@@ -37,7 +38,9 @@ def evaluate(clf: InvariantClassifier, plain: nn.Module, x: np.ndarray | Rows, y
     return {
         "test_examples": len(x),
         "accuracy": accuracy,
-        "calibration": calibration(log_p.exp().numpy(), y),
+        "scores": metrics.scores(p, y) if len(y) else {},
+        "calibration": metrics.calibration_bins(p, y, BINS),
+        "doubtful": _doubtful(clf, inputs, p, y),
         "examples": [_example(clf, plain, read(inputs[i : i + 1]), int(y[i])) for i in _one_of_each(y)],
     }
 
@@ -57,16 +60,26 @@ def fit_plain(clf: InvariantClassifier, x: np.ndarray | Rows, y: np.ndarray, see
     return network.fold().eval()
 
 
-def calibration(probabilities: np.ndarray, y: np.ndarray) -> list[dict[str, float]]:
-    """Stated and observed, in bins that hold equally many examples."""
-    stated = probabilities.max(1)
-    right = probabilities.argmax(1) == y
-    parts = np.array_split(np.argsort(stated, kind="stable"), max(1, min(BINS, len(y))))
-    return [
-        {"stated": float(stated[part].mean()), "observed": float(right[part].mean()), "count": len(part)}
-        for part in parts
-        if len(part)
-    ]
+def _doubtful(
+    clf: InvariantClassifier, x: torch.Tensor | Rows, p: np.ndarray, y: np.ndarray
+) -> list[dict[str, Any]]:
+    """The inputs it is least sure of, what it says of them, and what is true."""
+    doubt = metrics.entropy(p)
+    split = clf.predict_uncertainty(x) if isinstance(clf.network_, Draws) and len(p) else {}
+    found = []
+    for i in np.argsort(-doubt, kind="stable")[:SHOWN].tolist():
+        first, second = np.argsort(-p[i])[:2].tolist()
+        found.append(
+            {
+                "input": [round(v, 4) for v in read(x[i : i + 1])[0].tolist()],
+                "label": int(y[i]),
+                "classes": [first, second],
+                "probabilities": [round(float(p[i, c]), 4) for c in (first, second)],
+                "entropy": round(float(doubt[i]), 4),
+                "epistemic": round(float(split["epistemic"][i]), 4) if split else None,
+            }
+        )
+    return found
 
 
 def _accuracy(network: nn.Module, group: Group, x: torch.Tensor | Rows, y: torch.Tensor) -> float:

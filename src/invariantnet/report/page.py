@@ -74,6 +74,7 @@ def _html(record: dict[str, Any], clf: InvariantClassifier, folder: Path) -> str
         calibration_chart=_calibration_chart(record["evaluation"]["calibration"]),
         orbit_name=words(orbit_group(clf).name),
         examples=_examples(record["evaluation"]["examples"], clf),
+        doubtful=_doubtful(record["evaluation"].get("doubtful", []), clf),
         classes=[str(c) for c in clf.classes_],
         tryit=None if why_not else _tryit(record, clf, folder),
         why_no_tryit=why_not,
@@ -175,6 +176,24 @@ def _examples(stored: list[dict[str, Any]], clf: InvariantClassifier) -> list[li
             )
         ]
         for example in stored
+    ]
+
+
+def _doubtful(stored: list[dict[str, Any]], clf: InvariantClassifier) -> list[dict[str, str]]:
+    names = [str(c) for c in clf.classes_]
+    values = [v for item in stored for v in item["input"]]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    return [
+        {
+            "picture": _picture(np.array(item["input"]), clf.input_shape_, low, high),
+            "truth": names[item["label"]],
+            "said": " or ".join(
+                f"{names[c]} {p:.2f}" for c, p in zip(item["classes"], item["probabilities"], strict=True)
+            ),
+            "doubt": f"{item['entropy']:.2f} nats"
+            + ("" if item["epistemic"] is None else f", {item['epistemic']:.2f} of them its own"),
+        }
+        for item in stored
     ]
 
 
