@@ -71,8 +71,9 @@ the others go on. If it is the final network, that is an error.
 ## Much data
 
 {load}
-Megabytes are resident memory above that of the process before. Rows to predict are read from a folder with
-`x.npy`, which stays on disk, and predictions are written as they come, so memory does not grow with them.
+Megabytes are resident memory; of fits and predictions, what comes on top of the process before. Rows to predict
+are read from a folder with `x.npy`, which stays on disk, and predictions are written as they come: what grows is
+the number of each row, and no more. `benchmarks/load.py` runs it with ten times as much data by default.
 
 ## Same seed, same bits
 
