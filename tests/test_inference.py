@@ -227,3 +227,29 @@ def test_a_network_that_diverges_loses_and_the_others_go_on():
         posterior = gather_evidence(make, candidates("rot90"), x, y, config=Evidence(seeds=1))
     assert posterior.favourite == "trivial"
     assert np.isfinite(posterior.log_evidence).all()
+
+
+def test_every_feature_with_a_scheme_of_its_own_against_a_plain_loop():
+    groups = candidates("rot90", "hflip")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = Symmetrized(mlp(SHAPE, 2, 5), groups).double()
+        x, r = torch.rand(4, 9).double(), torch.rand(5, len(groups)).double().softmax(-1)
+    first, activation, head = network.module
+    each = [activation(first(g.act(x))).mean(1) for g in groups]
+    features = sum(r[:, k] * value for k, value in enumerate(each))
+    torch.testing.assert_close(network(x, r), head(features))
+    same = r[:1].expand(5, -1)
+    torch.testing.assert_close(network(x, same), network(x, r[0]))
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_features_choose_the_scheme_that_is_there(symmetric):
+    x, y = corner_problem(600, 1, symmetric=symmetric)
+    groups = candidates("rot90")
+    config = HeldOut(posterior="neurons")
+    found = fit_heldout(lambda: mlp(SHAPE, 2, 16), groups, x, y, config=config)
+    assert found.responsibilities.shape == (16, 2)
+    torch.testing.assert_close(found.concentration, 1 + found.responsibilities.sum(0))
+    truth = [g.name for g in groups].index("rot90" if symmetric else "trivial")
+    assert int(found.concentration.argmax()) == truth

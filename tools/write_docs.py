@@ -14,7 +14,7 @@ from invariantnet.experiments.speed import speed_page
 from invariantnet.storage import write_text
 
 ROOT = Path(__file__).parent.parent
-FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration", "growth")
+FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration", "growth", "schemes", "learning")
 
 
 def readme() -> str:

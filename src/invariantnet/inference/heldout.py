@@ -3,7 +3,8 @@ r"""One network for all hypotheses: weights learn from the training part, π fro
 Training likelihood never rewards a constraint, held-out likelihood does. So the weights maximise
 $\log p(D_\text{train} \mid w, \pi)$, and π in alternation $\log p(D_\text{held} \mid w, \pi) + \log p(\pi)$.
 Either π is a point, or has $q(\pi) = \mathrm{Dir}(\beta)$, whose draws are differentiated implicitly and whose
-objective is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$.
+objective is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$. Or every feature j has a scheme
+$z_j \sim \mathrm{Cat}(\pi)$ of its own, with $q(z_j) = \mathrm{Cat}(r_j)$; then $q(\pi) = \mathrm{Dir}(\alpha + \sum_j r_j)$.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ class HeldOut:
 
     share: float = 0.3
     """Part of the data that π learns from, and the weights do not."""
-    posterior: Literal["point", "dirichlet"] = "point"
+    posterior: Literal["point", "dirichlet", "neurons"] = "point"
     learning_rate: float = 0.05
     batch_size: int = 256
     training: Training = BRIEF
@@ -47,6 +48,7 @@ class HeldOutResult:
     probabilities: Float[Tensor, " schemes"]
     concentration: Float[Tensor, " schemes"] | None
     """Parameters of q(π), if it is a Dirichlet."""
+    responsibilities: Float[Tensor, "features schemes"] | None
     history: History
 
 
@@ -96,8 +98,9 @@ def fit_heldout(
         skip=("logits",),
     )
     assert isinstance(network, Symmetrized)
-    concentration = chooser.concentration() if config.posterior == "dirichlet" else None
-    return HeldOutResult(network, network.probabilities, concentration, history)
+    concentration = None if config.posterior == "point" else chooser.concentration()
+    each = chooser.parameter.detach().softmax(-1) if config.posterior == "neurons" else None
+    return HeldOutResult(network, network.probabilities, concentration, each, history)
 
 
 class _SchemeLearner:
@@ -115,22 +118,34 @@ class _SchemeLearner:
     ) -> None:
         self.x, self.y, self.weight, self.likelihood, self.config = x, y, weight, likelihood, config
         self.prior = Dirichlet(torch.full((schemes,), alpha))
-        # q starts as the uniform distribution; a point starts at its middle.
-        start = torch.zeros(schemes) if config.posterior == "point" else torch.ones(schemes).expm1().log()
-        self.parameter = nn.Parameter(start)
-        self.optimizer = torch.optim.Adam([self.parameter], lr=config.learning_rate)
+        # q starts as the uniform distribution; a point, and every feature's scheme, starts at its middle.
+        start = torch.ones(schemes).expm1().log() if config.posterior == "dirichlet" else torch.zeros(schemes)
+        self._start(start)
+
+    def _start(self, value: Tensor) -> None:
+        self.parameter = nn.Parameter(value)
+        self.optimizer = torch.optim.Adam([self.parameter], lr=self.config.learning_rate)
 
     def concentration(self) -> Tensor:
+        if self.config.posterior == "neurons":
+            return self.prior.concentration + F.softmax(self.parameter.detach(), dim=-1).sum(0)
         return F.softplus(self.parameter.detach()) + 1e-3
 
     def __call__(self, network: nn.Module) -> None:
         assert isinstance(network, Symmetrized)
+        if self.config.posterior == "neurons" and self.parameter.ndim == 1:
+            self._start(torch.zeros(network.features, len(self.parameter)))
         batch = torch.randint(len(self.x), (min(self.config.batch_size, len(self.x)),))
         n = len(self.x)
         if self.config.posterior == "point":
             pi = F.softmax(self.parameter, dim=-1)
             # On logits, with the Jacobian, so that no corner is infinite.
             rest = (self.prior.concentration * F.log_softmax(self.parameter, dim=-1)).sum()
+        elif self.config.posterior == "neurons":
+            pi = F.softmax(self.parameter, dim=-1)
+            beta = self.concentration()
+            log_pi = torch.digamma(beta) - torch.digamma(beta.sum())
+            rest = (pi * (log_pi - F.log_softmax(self.parameter, dim=-1))).sum()
         else:
             q = Dirichlet(F.softplus(self.parameter) + 1e-3)
             pi = q.rsample()
@@ -141,5 +156,5 @@ class _SchemeLearner:
         self.parameter.grad = gradient
         self.optimizer.step()
         with torch.no_grad():
-            mean = pi if self.config.posterior == "point" else self.concentration() / self.concentration().sum()
+            mean = pi if self.config.posterior == "point" else F.normalize(self.concentration(), p=1, dim=0)
             network.logits.copy_(mean.log())

@@ -103,7 +103,7 @@ class Symmetrized(Scheme):
             self.register_buffer("logits", torch.zeros(1), persistent=False)
 
     def forward(self, x: Float[Tensor, "*batch dim"], pi: Tensor | None = None) -> Float[Tensor, "*batch outputs"]:
-        """The averaged network; `pi` replaces the learned probabilities."""
+        """The averaged network; `pi` replaces the learned probabilities, with a row per feature if need be."""
         pi = self._estimate() if pi is None else pi
         if self._too_many_copies(x):
             return torch.cat(
@@ -173,8 +173,8 @@ class Symmetrized(Scheme):
         haar = self.get_buffer("haar")
         if not self.learns_scheme:
             return haar[:, 0].to(pi), slice(None)
-        weights = haar.to(pi) @ pi
-        kept = weights.detach() > 0
+        weights = haar.to(pi) @ pi.mT if pi.ndim == 2 else haar.to(pi) @ pi
+        kept = (weights.detach() > 0).reshape(len(weights), -1).any(1)
         return (weights, slice(None)) if bool(kept.all()) else (weights[kept], kept)
 
     def _features(self, body: list[nn.Module], x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
@@ -193,7 +193,9 @@ class Symmetrized(Scheme):
     def _mean(
         self, copies: Float[Tensor, "*batch n features"], weights: Tensor
     ) -> Float[Tensor, "*batch features"]:
-        return copies.mean(-2) if self.uniform else torch.einsum("g,...gf->...f", weights, copies)
+        if self.uniform:
+            return copies.mean(-2)
+        return torch.einsum("gf,...gf->...f" if weights.ndim == 2 else "g,...gf->...f", weights, copies)
 
     def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "n neurons dim"]:
         r"""$T_g^\top w$ for every element and neuron."""
@@ -204,6 +206,14 @@ class Symmetrized(Scheme):
             return weight @ elements.to(weight.dtype)
         inverse = self.get_buffer("inverse")[kept]
         return _Moved.apply(weight, elements, inverse, self.signed)  # type: ignore[no-untyped-call]
+
+    @property
+    def features(self) -> int:
+        """How many numbers are averaged over the groups, with placement `features`."""
+        head = self._layers()[-1]
+        if not isinstance(head, nn.Linear):
+            raise ValueError("a scheme for each feature needs a network that ends with nn.Linear.")
+        return head.in_features
 
     def _layers(self) -> list[nn.Module]:
         if not isinstance(self.module, nn.Sequential) or len(self.module) < 2:
