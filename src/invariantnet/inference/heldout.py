@@ -3,8 +3,9 @@ r"""One network for all hypotheses: weights learn from the training part, π fro
 Training likelihood never rewards a constraint, held-out likelihood does. So the weights maximise
 $\log p(D_\text{train} \mid w, \pi)$, and π in alternation $\log p(D_\text{held} \mid w, \pi) + \log p(\pi)$.
 Either π is a point, or has $q(\pi) = \mathrm{Dir}(\beta)$, whose draws are differentiated implicitly and whose
-objective is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$. Or every feature j has a scheme
-$z_j \sim \mathrm{Cat}(\pi)$ of its own, with $q(z_j) = \mathrm{Cat}(r_j)$; then $q(\pi) = \mathrm{Dir}(\alpha + \sum_j r_j)$.
+objective is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$. Or every feature j has a scheme of its
+own, $z_j \sim \mathrm{Cat}(\pi)$ with $q(z_j) = \mathrm{Cat}(r_j)$, and then
+$q(\pi) = \mathrm{Dir}(\alpha + \sum_j r_j)$.
 """
 
 from collections.abc import Callable, Sequence
