@@ -181,7 +181,7 @@ def test_pages_are_what_the_committed_results_give():
     }
     for name, page in pages.items():
         assert (ROOT / f"docs/{name}.md").read_text() == page(ROOT / "results")
-    for name in ("figure1", "figure2", "figure3", "posterior", "calibration", "growth"):
+    for name in ("figure1", "figure2", "figure3", "posterior", "calibration", "growth", "schemes", "learning"):
         assert (ROOT / f"docs/pictures/{name}.png").read_bytes() == (ROOT / f"results/{name}.png").read_bytes()
 
 
