@@ -22,22 +22,9 @@ from invariantnet.experiments import (
 )
 from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record, Runnable, default_jobs, run_network, sweep
+from invariantnet.experiments.targets import Target
 from invariantnet.storage import locked, writable_folder, write_json, write_text
 
-Target = Literal[
-    "figure1",
-    "figure2",
-    "figure3",
-    "table1",
-    "ablation",
-    "identity",
-    "all",
-    "posterior",
-    "calibration",
-    "schemes",
-    "uncertainty",
-    "learning",
-]
 Method = Literal["paper", "evidence", "heldout"]
 BOTH_WAYS = ("figure1", "figure2", "table1")
 OF_THE_PAPER = ("table1", "figure1", "figure2", "ablation", "identity")
