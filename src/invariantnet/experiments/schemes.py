@@ -117,7 +117,7 @@ def draw(records: Flat, folder: Path) -> list[Path]:
                 for name, b in zip(r["names"], beta, strict=True):
                     density = stats.beta(b, beta.sum() - b).pdf(grid)
                     axis.fill_between(grid, density, color=COLORS.get(name, "#9b89b3"), alpha=0.4, label=name)
-            axis.set(title=f"{data}: {VARIANTS[data]}", xlabel="π", yticks=[], xlim=(0, 1), ylim=(0, 40))
+            axis.set(title=f"{data}: {VARIANTS[data]}", xlabel="π", yticks=[], xlim=(0, 1), ylim=(0, 25))
             if found:
                 axis.legend(frameon=False, fontsize=7)
         figure.axes[0].set_ylabel("posterior density")
