@@ -13,8 +13,8 @@ from invariantnet.experiments.tables import SHIFTS
 
 def beyond_page(folder: Path) -> str:
     """The whole page as Markdown."""
-    names = ("posterior", "calibration", "figure1", "figure2", "table1", "schemes", "uncertainty", "learning")
-    posterior, calibration, figure1, figure2, table1, of_pi, doubts, curves = (
+    names = ("posterior", "calibration", "figure1", "figure2", "table1", "schemes", "learning")
+    posterior, calibration, figure1, figure2, table1, of_pi, curves = (
         results.read(folder, name) for name in names
     )
     ours = [r for r in table1 if r["method"] == "evidence"]
@@ -29,8 +29,7 @@ def beyond_page(folder: Path) -> str:
         claims=f"{summary(calibration)['data sets']:.0f}",
         schemes=schemes.table(of_pi),
         schemes_words=_schemes_words(of_pi),
-        uncertainty=uncertainty.table(doubts),
-        uncertainty_n=f"{doubts[0]['n']:,}",
+        uncertainty=_uncertainty(folder),
         learning=learning.table(curves),
         learning_words=_learning_words(curves),
     )
@@ -103,6 +102,14 @@ def _learning_words(records: Flat) -> str:
     return f"For {learning.LEVEL:.0%} InvariantNet needs about {float(f'{ours:.2g}'):,.0f} examples; {times}."
 
 
+def _uncertainty(folder: Path) -> str:
+    """The section, once `reproduce uncertainty` was run."""
+    if not (folder / "uncertainty.json").exists():
+        return ""
+    doubts = results.read(folder, "uncertainty")
+    return UNCERTAINTY.format(n=f"{doubts[0]['n']:,}", table=uncertainty.table(doubts))
+
+
 def _table1(records: Flat) -> str:
     rows = []
     for model in dict.fromkeys(r["model"] for r in records):
@@ -110,6 +117,15 @@ def _table1(records: Flat) -> str:
         rows.append([model, *(tables.spread([r[s] for r in found]) for s in SHIFTS), str(len(found))])
     return tables.markdown(["model", *SHIFTS, "seeds"], rows)
 
+
+UNCERTAINTY = """## What networks do not know
+
+Trained on {n} plain images without 6 and 9; ours averages over D4 and takes the maximum
+(`invariantnet reproduce uncertainty`). Nats: mean log likelihood of the labels, higher is better. Calibration
+error in points. AUROC: how well the entropy tells images with scrambled pixels from plain ones.
+
+{table}
+"""
 
 PAGE = """# Beyond the paper: what was measured
 
@@ -165,14 +181,7 @@ it (`invariantnet reproduce schemes`). Only labels that every hypothesis predict
 {schemes_words}
 
 {schemes}
-## What networks do not know
-
-Trained on {uncertainty_n} plain images without 6 and 9; ours averages over D4 and takes the maximum
-(`invariantnet reproduce uncertainty`). Nats: mean log likelihood of the labels, higher is better. Calibration
-error in points. AUROC: how well the entropy tells images with scrambled pixels from plain ones.
-
-{uncertainty}
-## How many examples it takes
+{uncertainty}## How many examples it takes
 
 ![Learning curves on rotated images](pictures/learning.png)
 
