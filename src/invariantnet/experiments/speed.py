@@ -165,9 +165,6 @@ thread; ratios within one run, best of several repeats.*
 ## Steps and predictions
 
 {bench}
-Other work ran on both cores of the machine during this run, which slows large products and large copies more than
-small ones.
-
 Where the paper layer misses its target: at this size much of a training step is not arithmetic but the optimiser's
 and autograd's bookkeeping, which a layer with smaller products pays as well. A plain layer on as many numbers as
 the paper layer has rows takes {floor} of the reference, and that is the least. The paper layer adds the mixture,
