@@ -48,7 +48,7 @@ PER_BLOCK = Training(
     schedule="one-cycle",
     min_steps=200,
 )
-"""No validation split: the next block is the judge. Chosen on seeds that no result is reported of."""
+"""No validation split: the next block is the judge."""
 
 PRICED = 1000
 """Examples of a block on which accuracies under each transformation are measured."""
