@@ -156,6 +156,8 @@ symmetry, easy and hard, n from 100 to 1,000.
 
 ![Figure 1, the printed layer above and ours below](pictures/figure1.png)
 
+Figures 1 and 2 and Table 1 by evidence were made with the earlier comparison that the end of this page tells of.
+
 {figure1}
 ## Figure 2, with ours
 
