@@ -147,3 +147,10 @@ def test_laplace_evidence_prefers_the_symmetry_that_is_there():
 
     assert favourite(corners.abs().sum(1) > 3.2) == "rot90"
     assert favourite(corners[:, 0] > 0) == "trivial"
+
+
+def test_a_layer_without_bias_pays_for_no_bias():
+    with seeded(4):
+        network = nn.Linear(3, 2, bias=False)
+        x = torch.randn(40, 3)
+    assert posterior(network, x, Categorical())[""].mean.shape == (2, 3)

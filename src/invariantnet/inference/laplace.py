@@ -32,7 +32,7 @@ Layer = nn.Linear | nn.Conv2d
 
 @dataclass(frozen=True, eq=False)
 class LayerPosterior:
-    """The Gaussian posterior of one layer's weights and biases, as a matrix of outputs × (inputs + 1)."""
+    """The Gaussian posterior of one layer's weights and biases, as a matrix of outputs × (inputs + 1, if biased)."""
 
     mean: Float[Tensor, "outputs inputs1"]
     input_values: Float[Tensor, " inputs1"]
@@ -173,7 +173,7 @@ def _input_rows(layer: Layer, x: Tensor) -> Float[Tensor, "rows inputs1"]:
         padding = layer.padding if not isinstance(layer.padding, str) else 0
         x = F.unfold(x, layer.kernel_size, layer.dilation, padding, layer.stride).mT
     x = x.flatten(0, -2)
-    return torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
+    return x if layer.bias is None else torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
 
 
 def _output_rows(layer: Layer, gradient: Tensor) -> Float[Tensor, "rows outputs"]:
@@ -181,6 +181,5 @@ def _output_rows(layer: Layer, gradient: Tensor) -> Float[Tensor, "rows outputs"
 
 
 def _matrix(layer: Layer) -> Float[Tensor, "outputs inputs1"]:
-    weight = layer.weight.detach().double().cpu().flatten(1)
-    bias = torch.zeros(len(weight)) if layer.bias is None else layer.bias.detach()
-    return torch.cat([weight, bias.double().cpu()[:, None]], dim=1)
+    parts = [layer.weight.flatten(1)] if layer.bias is None else [layer.weight.flatten(1), layer.bias[:, None]]
+    return torch.cat(parts, dim=1).detach().double().cpu()
