@@ -2,7 +2,8 @@
 
 Usage: python3 -m venv ORACLE && ORACLE/bin/pip install torch==2.13.0 && ORACLE/bin/pip install --no-deps \
            laplace-torch torchmetrics lightning-utilities curvlinops-for-pytorch backpack-for-pytorch asdfghjkl \
-           linear_operator einconv unfoldNd && ORACLE/bin/pip install numpy einops opt_einsum tqdm packaging jaxtyping
+           linear_operator einconv unfoldNd && ORACLE/bin/pip install numpy einops opt_einsum tqdm packaging \
+           jaxtyping
        .venv/bin/python benchmarks/laplace_oracle.py ORACLE/bin/python [--seeds 3] [--out results]
 
 laplace-torch asks for torchvision, so it runs in an environment of its own, without what it asks for and does not

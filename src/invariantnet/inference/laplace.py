@@ -32,7 +32,7 @@ Layer = nn.Linear | nn.Conv2d
 
 @dataclass(frozen=True, eq=False)
 class LayerPosterior:
-    """The Gaussian posterior of one layer's weights and biases, as a matrix of outputs × (inputs + 1, if biased)."""
+    """The Gaussian posterior of one layer's weights and biases, outputs × (inputs + 1, if biased)."""
 
     mean: Float[Tensor, "outputs inputs1"]
     input_values: Float[Tensor, " inputs1"]
