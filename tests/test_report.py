@@ -234,6 +234,10 @@ def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit)
     doubts = [item["entropy"] for item in record["evaluation"]["doubtful"]]
     assert doubts == sorted(doubts, reverse=True)
     assert "Laplace's approximation" in page.locator("header").inner_text()
+    agrees = record["posterior"]["laplace"][1] > record["posterior"]["laplace"][0]
+    assert (
+        "It agrees" if agrees == (record["posterior"]["probabilities"][1] > 0.5) else "It disagrees"
+    ) in page.content()
     assert all(0 <= item["epistemic"] <= item["entropy"] + 1e-6 for item in record["evaluation"]["doubtful"])
 
 

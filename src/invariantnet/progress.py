@@ -1,7 +1,8 @@
-"""The progress bar of long work, on standard error."""
+"""The progress bar of long work, on standard error; and what it cost."""
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,14 @@ class Step:
     """Share of the work, if no further hypothesis is dropped."""
     log_evidence: dict[str, float]
     """After the last complete block, of every hypothesis still in the race."""
+
+
+@contextlib.contextmanager
+def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+    """Note the processor time that this process spends inside."""
+    start = time.process_time()
+    yield
+    seconds[what] = time.process_time() - start
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from invariantnet.catalogue import groups_for
 from invariantnet.estimator.checks import as_numpy, check_parameters, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import PER_BLOCK, BlockScore
+from invariantnet.inference.evidence import PER_BLOCK, PER_BLOCK_DEEP, BlockScore
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
 from invariantnet.likelihoods import Likelihood
@@ -30,7 +30,7 @@ from invariantnet.measures import TRIVIAL, hypotheses
 from invariantnet.memory import must_fit
 from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
-from invariantnet.progress import evidence_bar, training_bar
+from invariantnet.progress import evidence_bar, timed, training_bar
 from invariantnet.rows import Rows, as_inputs, blocks, finite, read
 from invariantnet.training import Training, threads, train
 from invariantnet.weighting import merge_equal
@@ -197,9 +197,10 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             seeds=self.seeds,
             jobs=self.jobs,
             tolerance=max(0.0, self.tolerance),
-            training=PER_BLOCK if self.backbone == "mlp" else replace(PER_BLOCK, epochs=8),
+            training=PER_BLOCK if self.backbone == "mlp" else PER_BLOCK_DEEP,
         )
-        with evidence_bar(visible=self.verbose > 0) as on_network:
+        self.cpu_seconds_: dict[str, float] = {}
+        with evidence_bar(visible=self.verbose > 0) as on_network, timed(self.cpu_seconds_, "comparison"):
             self.posterior_ = gather_evidence(
                 self._compared_network,
                 self.hypotheses_,
@@ -214,17 +215,18 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 on_network=on_network,
             )
         if self.second_opinion:
-            found = laplace_evidence(
-                self._compared_network,
-                self.hypotheses_,
-                x,
-                y,
-                config.training,
-                likelihood=self.likelihood,
-                weight=weight,
-                seed=seed,
-                jobs=self.jobs,
-            )
+            with timed(self.cpu_seconds_, "second opinion"):
+                found = laplace_evidence(
+                    self._compared_network,
+                    self.hypotheses_,
+                    x,
+                    y,
+                    config.training,
+                    likelihood=self.likelihood,
+                    weight=weight,
+                    seed=seed,
+                    jobs=self.jobs,
+                )
             self.posterior_ = replace(self.posterior_, laplace=found)
         self._train_final(self.posterior_.within(self.tolerance), x, y, weight, seed)
 
@@ -307,18 +309,18 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _compared_network(self, group: Group) -> nn.Module:
         # Half of the features tell the hypotheses apart as well, at half the cost.
-        module = self._module(-(-self.hidden // 2), compared_units(group, self.hypotheses_))
+        module = self._module(-(-self.hidden // 2), units=compared_units(group, self.hypotheses_))
         return self._symmetrized(module, group, "mean")
 
     def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
         probabilities = self.likelihood.averages_probabilities
         return Symmetrized(module, [group], self.placement, pool, scale=self.scale_, probabilities=probabilities)
 
-    def _module(self, hidden: int, units: int = 1) -> nn.Module:
+    def _module(self, hidden: int, **options: Any) -> nn.Module:
         if callable(self.backbone):
             return self.backbone(self.input_shape_, self.outputs_)
         make = mlp if self.backbone == "mlp" else convnet
-        return make(self.input_shape_, self.outputs_, hidden, units=units)
+        return make(self.input_shape_, self.outputs_, hidden, **options)
 
     def _fitted(self) -> nn.Module:
         check_is_fitted(self, "network_")

@@ -13,6 +13,7 @@ from torch import nn
 
 from invariantnet import catalogue
 from invariantnet.estimator import InvariantClassifier
+from invariantnet.experiments.fits import second_opinion
 from invariantnet.experiments.recipes import file_name
 from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record
@@ -85,10 +86,13 @@ def run_calibration(recipe: CalibrationRecipe) -> Record:
     """The posterior for one data set."""
     shape, names = FAMILIES[recipe.family]
     x, y = synthetic(recipe)
-    clf = InvariantClassifier(names, shape, hidden=32, epochs=1, random_state=recipe.seed).fit(x, y)
+    clf = InvariantClassifier(
+        names, shape, hidden=32, epochs=1, second_opinion=True, random_state=recipe.seed
+    ).fit(x, y)
     return {
         "names": list(clf.posterior_.names),
         "probabilities": [round(p, 5) for p in clf.posterior_.probabilities],
+        **second_opinion(clf),
     }
 
 
@@ -106,6 +110,8 @@ def flatten(recipes: list[CalibrationRecipe], records: list[Record]) -> Flat:
                 "probability": record["probabilities"][best],
                 "difficulty": r.difficulty,
                 "seed": r.seed,
+                "laplace": record["laplace"],
+                "seconds": record["seconds"],
             }
         )
     return rows

@@ -31,6 +31,7 @@ class FitRecipe:
     tolerance: float = 0.0
     without: tuple[int, ...] = ()
     """Classes left out of training and test data."""
+    second_opinion: bool = False
 
     @property
     def key(self) -> str:
@@ -41,7 +42,6 @@ class FitRecipe:
 def fitted(recipe: FitRecipe) -> tuple[InvariantClassifier, Dataset]:
     """The classifier of a recipe, and the data it comes from."""
     data = load(recipe.data, recipe.seed, recipe.without)
-    keep = np.random.default_rng(recipe.seed).permutation(len(data.x_train))[: recipe.n]
     clf = InvariantClassifier(
         recipe.groups,
         data.shape,
@@ -50,9 +50,16 @@ def fitted(recipe: FitRecipe) -> tuple[InvariantClassifier, Dataset]:
         hidden=recipe.hidden,
         epochs=recipe.epochs,
         tolerance=recipe.tolerance,
+        second_opinion=recipe.second_opinion,
         random_state=recipe.seed,
     )
-    return clf.fit(data.x_train[keep], data.y_train[keep]), data
+    return clf.fit(*learned(recipe, data)), data
+
+
+def learned(recipe: FitRecipe, data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """The n examples."""
+    keep = np.random.default_rng(recipe.seed).permutation(len(data.x_train))[: recipe.n]
+    return data.x_train[keep], data.y_train[keep]
 
 
 def run_fit(recipe: FitRecipe) -> Record:
@@ -72,8 +79,15 @@ def run_fit(recipe: FitRecipe) -> Record:
         "trajectory": _trajectory(clf),
         "prices": {price.name: round(price.nats_per_example, 5) for price in found.prices},
         "chosen": clf.group_.name,
+        **second_opinion(clf),
         "accuracy": {name: round(100 * float(clf.score(*arrays)), 3) for name, arrays in test_sets.items()},
     }
+
+
+def second_opinion(clf: InvariantClassifier) -> Record:
+    """What Laplace's approximation favours, if it was asked, and what both answers cost."""
+    found = clf.posterior_.second_opinion
+    return {"laplace": found, "seconds": [round(v, 2) for v in clf.cpu_seconds_.values()]} if found else {}
 
 
 def _trajectory(clf: InvariantClassifier) -> list[list[float]]:

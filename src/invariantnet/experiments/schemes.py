@@ -6,15 +6,19 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from scipy import stats
 
 from invariantnet.datasets import VARIANTS
-from invariantnet.experiments.fits import FitRecipe, fitted
+from invariantnet.experiments.fits import FitRecipe, fitted, learned
 from invariantnet.experiments.plots import COLORS, STYLE, save
 from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record
 from invariantnet.experiments.tables import markdown
+from invariantnet.inference import HeldOut, fit_heldout
+from invariantnet.inference.schemes import Method, SchemePosterior
+from invariantnet.nn import mlp
 
 PRIORS = {"Jeffreys": 0.5, "uniform": 1.0, "Dir(2, …, 2)": 2.0}
 REFERENCE = "uniform"
@@ -27,25 +31,37 @@ def schemes(seed: int) -> list[FitRecipe]:
 
 
 def run_schemes(recipe: FitRecipe) -> Record:
-    """Mean, interval and quality of the samples, under every prior."""
-    clf, _ = fitted(recipe)
+    """Mean, interval and quality of the samples, under every prior; and of every feature's own scheme."""
+    clf, data = fitted(recipe)
     found: list[dict[str, Any]] = []
     for prior, alpha in PRIORS.items():
-        for method in ("variational", "nuts") if prior == REFERENCE else ("variational",):
-            of_pi = clf.posterior_.over_schemes(method, alpha, recipe.seed)
-            found.append(
-                {
-                    "prior": prior,
-                    "method": method,
-                    "names": list(of_pi.names),
-                    "mean": of_pi.mean.round(4).tolist(),
-                    "interval": of_pi.interval().round(4).tolist(),
-                    "r_hat": round(float(of_pi.r_hat.max()), 4),
-                    "effective_sample_size": round(float(of_pi.effective_sample_size.min())),
-                    "concentration": of_pi.concentration and [round(b, 3) for b in of_pi.concentration],
-                }
-            )
+        methods: tuple[Method, ...] = ("variational", "nuts") if prior == REFERENCE else ("variational",)
+        found += [_described(prior, clf.posterior_.over_schemes(m, alpha, recipe.seed)) for m in methods]
+        x, y = map(torch.from_numpy, learned(recipe, data))
+        of_features = fit_heldout(
+            lambda: mlp(data.shape, len(data.class_names), recipe.hidden),
+            clf.hypotheses_,
+            x,
+            y,
+            config=HeldOut(posterior="neurons"),
+            alpha=alpha,
+            seed=recipe.seed,
+        )
+        found.append(_described(prior, of_features.over_schemes(recipe.seed)))
     return {"posteriors": found, "labels": clf.posterior_.pointwise.shape[1]}  # type: ignore[union-attr]
+
+
+def _described(prior: str, of_pi: SchemePosterior) -> dict[str, Any]:
+    return {
+        "prior": prior,
+        "method": of_pi.method,
+        "names": list(of_pi.names),
+        "mean": of_pi.mean.round(4).tolist(),
+        "interval": of_pi.interval().round(4).tolist(),
+        "r_hat": round(float(of_pi.r_hat.max()), 4),
+        "effective_sample_size": round(float(of_pi.effective_sample_size.min())),
+        "concentration": of_pi.concentration and [round(b, 3) for b in of_pi.concentration],
+    }
 
 
 def flatten(recipes: list[FitRecipe], records: list[Record]) -> Flat:

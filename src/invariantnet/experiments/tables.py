@@ -1,6 +1,7 @@
 """Table 1 and the ablation as Markdown, the paper's numbers beside ours."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -113,3 +114,30 @@ def calibration(records: Flat) -> str:
         ["symmetry claimed with 90 % where there is none", f"{100 * found['false claims']:.1f} %"],
     ]
     return markdown(["", ""], rows)
+
+
+def opinions(records: Flat) -> str:
+    """Prequential evidence and Laplace's approximation on the same data: how often right, at which cost."""
+    rows = []
+    asked = [r for r in records if r.get("laplace")]
+    for kind in sorted({(_of_images(r), r["n"]) for r in asked}):
+        found = [r for r in asked if (_of_images(r), r["n"]) == kind]
+        first, second = np.mean([r["seconds"] for r in found], axis=0)
+        right = [sum(_favourite(r) == r["truth"] for r in found), sum(r["laplace"] == r["truth"] for r in found)]
+        agreed = [r for r in found if _favourite(r) == r["laplace"]]
+        sure = sum(r["laplace"] == r["truth"] for r in agreed)
+        counts = [f"{count} of {len(found)}" for count in right]
+        name = "MNIST" if kind[0] else "calibration"
+        rows.append([name, str(kind[1]), *counts, f"{sure} of {len(agreed)}", f"{first:.1f}", f"{second:.1f}"])
+    header = ["data", "n", "prequential right", "Laplace right", "right where they agree"]
+    header += ["prequential, CPU s", "Laplace, CPU s"]
+    return markdown(header, rows)
+
+
+def _of_images(record: dict[str, Any]) -> bool:
+    return "names" in record
+
+
+def _favourite(record: dict[str, Any]) -> str:
+    names = record.get("names")
+    return names[int(np.argmax(record["probabilities"]))] if names else record["favourite"]

@@ -11,7 +11,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import joblib
@@ -41,14 +41,17 @@ MakeNetwork = Callable[[Group], nn.Module]
 
 PER_BLOCK = Training(
     epochs=16,
-    batch_size=64,
-    learning_rate=5e-3,
+    batch_size=32,
+    learning_rate=3e-3,
     weight_decay=1e-2,
     validation=0.0,
     schedule="one-cycle",
     min_steps=200,
 )
 """No validation split: the next block is the judge."""
+
+PER_BLOCK_DEEP = replace(PER_BLOCK, epochs=8, batch_size=64, learning_rate=5e-3)
+"""For backbones that are not our MLP: their batches cost more."""
 
 PRICED = 1000
 """Examples of a block on which accuracies under each transformation are measured."""

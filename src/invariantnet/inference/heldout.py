@@ -9,7 +9,7 @@ $q(\pi) = \mathrm{Dir}(\alpha + \sum_j r_j)$.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -19,13 +19,21 @@ from torch.distributions import Dirichlet, kl_divergence
 from torch.nn import functional as F
 
 from invariantnet.groups import Group
-from invariantnet.inference.evidence import PER_BLOCK
+from invariantnet.inference.schemes import SchemePosterior
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import Placement, Symmetrized
 from invariantnet.rows import Rows, read
-from invariantnet.training import History, Training, train
+from invariantnet.training import History, Training, seeded, train
 
-BRIEF = replace(PER_BLOCK, epochs=8, learning_rate=3e-3, min_steps=600)
+BRIEF = Training(
+    epochs=8,
+    batch_size=64,
+    learning_rate=3e-3,
+    weight_decay=1e-2,
+    validation=0.0,
+    schedule="one-cycle",
+    min_steps=600,
+)
 """Long enough for π to leave its middle; weights that have learned their examples by heart mislead it."""
 
 
@@ -51,6 +59,13 @@ class HeldOutResult:
     """Parameters of q(π), if it is a Dirichlet."""
     responsibilities: Float[Tensor, "features schemes"] | None
     history: History
+
+    def over_schemes(self, seed: int = 0) -> SchemePosterior:
+        """The posterior over π, where every feature has a scheme of its own."""
+        if self.concentration is None or self.responsibilities is None:
+            raise ValueError("features have no schemes of their own here: fit with posterior='neurons'.")
+        with seeded(seed):
+            return SchemePosterior.of_dirichlet(self.network.names, self.concentration, "neurons")
 
 
 def fit_heldout(

@@ -34,9 +34,17 @@ class SchemePosterior:
 
     names: tuple[str, ...]
     samples: Float[np.ndarray, "chains draws schemes"]
-    method: Method
+    method: Method | Literal["neurons"]
     concentration: tuple[float, ...] | None = None
     """β of the Dirichlet that was fitted."""
+
+    @classmethod
+    def of_dirichlet(
+        cls, names: Sequence[str], beta: Float[Tensor, " schemes"], method: Literal["variational", "neurons"]
+    ) -> "SchemePosterior":
+        """Independent samples of Dir(β)."""
+        samples = Dirichlet(beta).sample((CHAINS, SAMPLES // CHAINS)).double().numpy()
+        return cls(tuple(names), samples, method, tuple(beta.tolist()))
 
     @property
     def mean(self) -> Float[np.ndarray, " schemes"]:
@@ -97,9 +105,7 @@ def scheme_posterior(
     with seeded(seed), threads(1):
         if method == "nuts":
             return SchemePosterior(tuple(names), _nuts(p, concentration, seed), "nuts")
-        beta = _fit_dirichlet(p, concentration)
-        samples = Dirichlet(beta).sample((CHAINS, SAMPLES // CHAINS)).numpy()
-    return SchemePosterior(tuple(names), samples, "variational", tuple(beta.tolist()))
+        return SchemePosterior.of_dirichlet(names, _fit_dirichlet(p, concentration), "variational")
 
 
 def _fit_dirichlet(p: Float[Tensor, "n schemes"], alpha: Float[Tensor, " schemes"]) -> Float[Tensor, " schemes"]:

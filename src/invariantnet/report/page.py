@@ -70,6 +70,8 @@ def _html(record: dict[str, Any], clf: InvariantClassifier, folder: Path) -> str
         accuracy=record["data"]["test_accuracy"],
         posterior_chart=_posterior_chart(posterior),
         evidence_chart=_evidence_chart(posterior),
+        laplace_chart=_laplace_chart(posterior),
+        laplace_words=_laplace_words(posterior),
         race_chart=_race_chart(posterior),
         calibration_chart=_calibration_chart(record["evaluation"]["calibration"]),
         orbit_name=words(orbit_group(clf).name),
@@ -133,6 +135,29 @@ def _evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
     ]
     alt = "Log evidence against the best: " + ", ".join(f"{row.label} {row.text}" for row in rows)
     return charts.bars(rows, alt, low=-furthest, high=0.05 * furthest)
+
+
+def _laplace_chart(posterior: SymmetryPosterior) -> Markup | None:
+    if not posterior.laplace:
+        return None
+    behind = [value - max(posterior.laplace) for value in posterior.laplace]
+    furthest = max(FURTHEST_BEHIND, 1.1 * -min(behind))
+    rows = [
+        charts.Bar(words(name), value, f"{value:.1f}", strong=name == posterior.second_opinion)
+        for name, value in zip(posterior.names, behind, strict=True)
+    ]
+    alt = "Laplace's log marginal likelihood against the best: " + ", ".join(f"{r.label} {r.text}" for r in rows)
+    return charts.bars(rows, alt, low=-furthest, high=0.05 * furthest)
+
+
+def _laplace_words(posterior: SymmetryPosterior) -> str:
+    if posterior.second_opinion == posterior.favourite:
+        return "It agrees with the posterior."
+    other = words(posterior.second_opinion or TRIVIAL)
+    return (
+        f"It disagrees: it favours {other}, where held-out predictions favour "
+        f"{words(posterior.favourite)}. It judges networks by the labels they learned from, so rely on it less."
+    )
 
 
 def _race_chart(posterior: SymmetryPosterior) -> Markup | None:
