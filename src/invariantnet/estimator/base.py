@@ -31,7 +31,7 @@ from invariantnet.memory import must_fit
 from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, training_bar
-from invariantnet.rows import Rows, as_inputs, blocks, finite, read
+from invariantnet.rows import Rows, as_inputs, blocks, not_finite, read
 from invariantnet.training import Training, threads, train
 from invariantnet.weighting import merge_equal
 
@@ -335,7 +335,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         shape = tuple(X.shape[1:])
         rows = Rows.of(X)
         if rows is not None:
-            if not finite(rows).all():
+            if not_finite(rows)[0]:
                 raise ValueError(NOT_FINITE)
             X = np.asarray(rows[:2])
         elif len(shape) > 1:
