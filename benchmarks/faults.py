@@ -35,6 +35,7 @@ from invariantnet.inference import evidence
 
 FIT = ["fit", "digits:rotated", "--groups", "rot90", "--examples", "200", "--hidden", "8", "--epochs", "2"]
 SWEEP = ["reproduce", "figure1", "--quick", "--seeds", "1", "--jobs", "1"]
+RIVALS = "two processes on one folder"
 RESULT = {"model.safetensors", "plain.safetensors", "run.json", "report.html"}
 
 
@@ -229,7 +230,7 @@ def full(command: list[str], rng: random.Random, whole: dict[str, bytes]) -> Cal
 
 def rivals(times: int, processes: int = 4) -> Fault:
     """Processes that take the lock of one folder in the same instant, again and again: never two inside."""
-    fault = Fault("two processes on one folder", f"{processes} start in the same instant and take turns")
+    fault = Fault(RIVALS, f"{processes} start in the same instant and take turns")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "run").mkdir()
@@ -268,8 +269,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rng, few = random.Random(options.seed), max(1, options.times // 5)
-    faults = [rivals(20 * options.times)]
-    for command, times in ((FIT, options.times), (SWEEP, few)):
+    faults = [rivals(20 * options.times)] if options.only in RIVALS else []
+    for command in (FIT, SWEEP):
         name = command[0]
         with tempfile.TemporaryDirectory() as scratch:
             child = Child([*command, "--out", f"{scratch}/run"])
@@ -279,7 +280,7 @@ def main() -> None:
         seconds = child.seconds
         print(f"{name}: {seconds:.1f} CPU seconds, {networks} networks undisturbed", flush=True)
         kinds = [
-            (f"kill -9 of {name}", "at a random moment", times, killed(command, rng, seconds)),
+            (f"kill -9 of {name}", "at a random moment", options.times, killed(command, rng, seconds)),
             (f"{name}, its folder removed", "at a random moment", few, removed(command, rng, seconds)),
             (f"{name}, a clock that jumps", "each reading is months off, either way", 2, jumping(command, rng)),
             (f"{name}, a full disk", "a tmpfs with room for some of the files", few, full(command, rng, whole)),
