@@ -94,9 +94,9 @@ class Rows:
         """The parts as a list, as a tensor has it."""
         return list(self.parts(size))
 
-    def to(self, device: torch.device) -> "Rows":
-        """Tensors will be made there."""
-        return replace(self, device=device)
+    def to(self, device: torch.device, dtype: torch.dtype | None = None) -> "Rows":
+        """Tensors will be made there, and of this type."""
+        return replace(self, device=device, dtype=dtype or self.dtype)
 
     def double(self) -> "Rows":
         """Tensors will be in 64 bits."""

@@ -45,6 +45,7 @@ FINAL = Training(
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
 SMALL = 1_000_000
+COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
 NOT_FINITE = "X holds NaN or infinite values: clean or drop those examples."
 MOST_COPIES = 8
 
@@ -325,13 +326,16 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return self.network_
 
     def _tensor(self, X: Any) -> Tensor | Rows:
-        return as_inputs(self._inputs(X, reset=False)).to(next(self._fitted().parameters()).device)
+        like = next(self._fitted().parameters())
+        return as_inputs(self._inputs(X, reset=False)).to(like.device, like.dtype)
 
     def _inputs(self, X: Any, *, reset: bool) -> np.ndarray | Rows:
         if isinstance(X, Tensor):
             X = as_numpy(X)
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
+        if np.iscomplexobj(X):
+            raise ValueError(COMPLEX)
         shape = tuple(X.shape[1:])
         rows = Rows.of(X)
         if rows is not None:
