@@ -163,8 +163,8 @@ def disturbed(
         fault.check(contents(folder) == whole, f"differs: {set(contents(folder)) ^ set(whole) or 'in content'}")
         again = [p for p, when in stored(folder).items() if p in before and before[p] != when]
         fault.check(not again, f"computed again: {again}")
-        # A run whose results were all there may have cleared its scores away, and starts anew.
-        most = networks if finished else networks - len(before)
+        # A run whose results are all there may have cleared its scores away; it has nothing to train.
+        most = 0 if finished else networks - len(before)
         fault.check(trained <= most, f"{trained} networks trained, {len(before)} kept")
 
 
