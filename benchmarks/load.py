@@ -169,10 +169,10 @@ def main() -> None:
 
 
 PARTS = (
-    (fit_many, 10**6, 1000),
+    (fit_many, 10**6, 20_000),
+    (predict_many, 10**7, 1000),
     (many_classes, 20_000, 5000),
     (many_hypotheses, 2000, 1000),
-    (predict_many, 10**7, 1000),
     (again_and_again, 150, 9),
 )
 """What is done, how often, and how often at least."""
