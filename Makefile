@@ -1,4 +1,5 @@
 # Each target sets up .venv by itself and skips that when nothing changed.
+# LOCKED=1 installs exactly the files of requirements.lock, by their hashes (Linux on x86-64, Python 3.11).
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
@@ -20,8 +21,9 @@ lint: $(READY)  ## style and types
 docs: $(READY)  ## the documentation site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-lock: $(READY)  ## the versions that are installed here, into requirements.lock
-	$(BIN)/python tools/supply_chain.py lock > requirements.lock
+lock: $(READY)  ## what a new installation takes, with hashes, into requirements.lock
+	$(BIN)/python tools/supply_chain.py lock > requirements.lock.new
+	mv requirements.lock.new requirements.lock
 
 sbom: $(READY)  ## a bill of materials (CycloneDX), into sbom.json
 	$(BIN)/python tools/supply_chain.py sbom > sbom.json
@@ -33,10 +35,13 @@ browser:  ## Chromium, for the tests of the report; without it they are skipped
 	  { command -v apt-get >/dev/null && $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium >/dev/null; } || \
 	  echo "no Chromium, and none to be installed here: the tests of the report are skipped"
 
-$(READY): pyproject.toml constraints.txt requirements-dev.txt
+INSTALL := $(BIN)/python -m pip install --quiet
+
+$(READY): pyproject.toml constraints.txt requirements-dev.txt $(if $(LOCKED),requirements.lock)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "InvariantNet needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(if $(LOCKED),$(INSTALL) --require-hashes -r requirements.lock,$(INSTALL) -r requirements-dev.txt)
+	$(if $(LOCKED),$(INSTALL) --no-deps --no-build-isolation -e .)
 	touch $@
 
 clean:

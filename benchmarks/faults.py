@@ -1,4 +1,5 @@
-"""What a run survives: kill -9 at random moments, a full disk, a removed folder, a clock that jumps, a rival.
+"""What a run survives: kill -9 at random moments, a full disk, a folder that is removed or becomes read-only, a
+clock that jumps, a rival.
 
 Usage: .venv/bin/python benchmarks/faults.py [--times 50] [--seed 0] [--out results]     (some minutes, one thread)
 
@@ -9,6 +10,7 @@ forked from this process, so that none of them has to import torch again. A full
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -35,6 +37,7 @@ from invariantnet.inference import evidence
 
 FIT = ["fit", "digits:rotated", "--groups", "rot90", "--examples", "200", "--hidden", "8", "--epochs", "2"]
 SWEEP = ["reproduce", "figure1", "--quick", "--seeds", "1", "--jobs", "1"]
+RIVALS = "two processes on one folder"
 RESULT = {"model.safetensors", "plain.safetensors", "run.json", "report.html"}
 
 
@@ -48,9 +51,10 @@ class Child:
             return
         status = 1
         try:
-            stream = self.said.open("w")
+            stream = self.said.open("w", buffering=1)
             os.dup2(stream.fileno(), 2)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.stderr, sys.stdout = stream, open(1, "w")  # noqa: SIM115 -- pytest has put its own there
             _count(self.trained)
             before()
             cli.main(arguments)
@@ -159,8 +163,8 @@ def disturbed(
         fault.check(contents(folder) == whole, f"differs: {set(contents(folder)) ^ set(whole) or 'in content'}")
         again = [p for p, when in stored(folder).items() if p in before and before[p] != when]
         fault.check(not again, f"computed again: {again}")
-        # A run whose results were all there may have cleared its scores away, and starts anew.
-        most = networks if finished else networks - len(before)
+        # A run whose results are all there may have cleared its scores away; it has nothing to train.
+        most = 0 if finished else networks - len(before)
         fault.check(trained <= most, f"{trained} networks trained, {len(before)} kept")
 
 
@@ -190,6 +194,42 @@ def removed(command: list[str], rng: random.Random, seconds: float) -> Callable[
         return status
 
     return disturb
+
+
+def forbidden(command: list[str], rng: random.Random, seconds: float) -> Callable[[Path], object]:
+    """Read-only from the start, or from a random moment on; then it may be written again."""
+
+    def disturb(folder: Path) -> int:
+        folder.mkdir()
+        at_once = rng.random() < 0.3
+        if at_once:
+            may_write(folder, False)
+        child = Child([*command, "--out", str(folder)], obey_permissions)
+        if not at_once:
+            child.reach(rng.uniform(0, seconds))
+            may_write(folder, False)
+        status, said, trained = child.wait()
+        may_write(folder, True)
+        assert status == 0 or _is_a_line(said), said
+        assert status == 2 if at_once else status in (0, 1, 2), said
+        assert status < 2 or not (trained or list(folder.iterdir())), said
+        return status
+
+    return disturb
+
+
+def may_write(folder: Path, yes: bool) -> None:
+    for path in (folder, *(p for p in folder.rglob("*") if p.is_dir())):
+        path.chmod(0o755 if yes else 0o555)
+
+
+def obey_permissions() -> None:
+    """Without the right of root to write where it is forbidden (CAP_DAC_OVERRIDE)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, capabilities = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, capabilities) == 0
+    capabilities[0] &= ~2
+    assert libc.capset(header, capabilities) == 0
 
 
 def jumping(command: list[str], rng: random.Random) -> Callable[[Path], object]:
@@ -229,7 +269,7 @@ def full(command: list[str], rng: random.Random, whole: dict[str, bytes]) -> Cal
 
 def rivals(times: int, processes: int = 4) -> Fault:
     """Processes that take the lock of one folder in the same instant, again and again: never two inside."""
-    fault = Fault("two processes on one folder", f"{processes} start in the same instant and take turns")
+    fault = Fault(RIVALS, f"{processes} start in the same instant and take turns")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "run").mkdir()
@@ -268,8 +308,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rng, few = random.Random(options.seed), max(1, options.times // 5)
-    faults = [rivals(20 * options.times)]
-    for command, times in ((FIT, options.times), (SWEEP, few)):
+    faults = [rivals(20 * options.times)] if options.only in RIVALS else []
+    for command in (FIT, SWEEP):
         name = command[0]
         with tempfile.TemporaryDirectory() as scratch:
             child = Child([*command, "--out", f"{scratch}/run"])
@@ -279,8 +319,14 @@ def main() -> None:
         seconds = child.seconds
         print(f"{name}: {seconds:.1f} CPU seconds, {networks} networks undisturbed", flush=True)
         kinds = [
-            (f"kill -9 of {name}", "at a random moment", times, killed(command, rng, seconds)),
+            (f"kill -9 of {name}", "at a random moment", options.times, killed(command, rng, seconds)),
             (f"{name}, its folder removed", "at a random moment", few, removed(command, rng, seconds)),
+            (
+                f"{name}, a read-only folder",
+                "from the start, or from a random moment on",
+                few,
+                forbidden(command, rng, seconds),
+            ),
             (f"{name}, a clock that jumps", "each reading is months off, either way", 2, jumping(command, rng)),
             (f"{name}, a full disk", "a tmpfs with room for some of the files", few, full(command, rng, whole)),
         ]

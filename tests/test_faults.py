@@ -113,6 +113,43 @@ def test_a_read_only_folder_is_refused_before_any_work(here, capfd, monkeypatch)
     assert "Read-only file system): choose another output folder" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("command", [faults.FIT, faults.SWEEP])
+def test_a_folder_without_leave_to_write_is_refused_before_any_work(tmp_path, command):
+    """For root too, without its right to write anywhere."""
+    tmp_path.chmod(0o555)
+    status, said, trained = faults.Child([*command, "--out", str(tmp_path)], faults.obey_permissions).wait()
+    assert status == 2
+    assert said.splitlines() == [
+        f"invariantnet: cannot write to {tmp_path} (Permission denied): choose another output folder."
+    ]
+    assert not trained
+    assert not list(tmp_path.iterdir())
+    tmp_path.chmod(0o755)
+
+
+def test_a_folder_that_becomes_read_only_is_one_line_and_the_run_goes_on_later(here, monkeypatch):
+    from invariantnet.inference import evidence
+
+    np.savez("data.npz", x=X, y=Y)
+    original = evidence._predict_block
+
+    def forbidding(*arguments):
+        faults.may_write(here / "run", False)
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(evidence, "_predict_block", forbidding)
+        status, said, _ = faults.Child(["fit", "data.npz", *FIT], faults.obey_permissions).wait()
+    faults.may_write(here / "run", True)
+    assert status == 1
+    assert len(said.splitlines()) == 1
+    assert "Permission denied" in said
+    assert "make it writable and try again" in said
+    main(["fit", "data.npz", *FIT, "--resume"])
+    main(["fit", "data.npz", *FIT[:-1], "undisturbed"])
+    assert faults.contents(here / "run") == faults.contents(here / "undisturbed")
+
+
 def test_who_stops_reading_ends_it_quietly(fitted):
     command = f"{sys.executable} -m invariantnet predict {fitted} {fitted.parent / 'data.npz'} | head -c 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

@@ -1,5 +1,7 @@
 """Extremes: priors, temperatures, logits, evidence, units. Everything stays finite, or is refused."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,8 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet.inference.posterior import bootstrap_probabilities, log_prior_of
-from invariantnet.nn import InvariantLinear, Symmetrized, mlp
+from invariantnet.likelihoods import Categorical
+from invariantnet.nn import InvariantLinear, Symmetrized, convnet, mlp
 from invariantnet.priors import Dirichlet
 from invariantnet.training import Training, train
 
@@ -97,6 +100,114 @@ def test_one_number_that_is_far_from_the_others():
     clf = InvariantClassifier(["hflip"], SHAPE, **TINY).fit(x, Y.numpy())
     assert np.isfinite(clf.predict_proba(x)).all()
     assert np.isfinite(clf.posterior_.probabilities).all()
+
+
+SHORT = [torch.float16, torch.bfloat16]
+NETWORKS = {
+    "weights": lambda: Symmetrized(mlp(SHAPE, 3, 8), [GROUPS[1]], "weights"),
+    "features": lambda: Symmetrized(mlp(SHAPE, 3, 8), [GROUPS[1]], "features"),
+    "maximum": lambda: Symmetrized(mlp(SHAPE, 3, 8), [GROUPS[1]], "features", "max"),
+    "outputs": lambda: Symmetrized(mlp(SHAPE, 3, 8), [GROUPS[1]], "outputs"),
+    "convolutions": lambda: Symmetrized(convnet(SHAPE, 3, 8), [GROUPS[1]], "features"),
+    "the printed layer": lambda: InvariantLinear(GROUPS[1:2], 3, scheme=(1.0, 0.0)),
+}
+
+
+def tolerance(dtype):
+    """A few roundings, of outputs of order one."""
+    return 8 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [*SHORT, torch.float64])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_in_16_bits_are_invariant_and_round(name, dtype):
+    torch.manual_seed(0)
+    network = NETWORKS[name]().eval()
+    short = copy.deepcopy(network).to(dtype)
+    assert next(short.parameters()).data_ptr() != next(network.parameters()).data_ptr()
+    output, x = network(X), X.to(dtype)
+    assert short(x).dtype == dtype
+    error = tolerance(dtype) if dtype in SHORT else 1e-6
+    assert torch.allclose(short(x).float(), output, atol=error)
+    for g in range(4):
+        assert torch.allclose(short(GROUPS[1].act(x)[:, g]), short(x), atol=tolerance(dtype))
+    short.train()(x).float().square().mean().backward()
+    assert all(bool(p.grad.isfinite().all()) for p in short.parameters() if p.requires_grad)
+    if name not in ("outputs", "convolutions"):
+        assert torch.allclose(network.fold().to(dtype)(x).float(), output, atol=error)
+
+
+@pytest.mark.parametrize("dtype", SHORT)
+def test_an_estimator_whose_network_is_in_16_bits(dtype, tmp_path):
+    x, y = X.numpy(), Y.numpy()
+    np.save(tmp_path / "x.npy", x)
+    clf = InvariantClassifier(["hflip"], SHAPE, uncertainty="ensemble", **TINY).fit(x, y)
+    p = clf.predict_proba(x)
+    clf.network_.to(dtype)
+    short = clf.predict_proba(x)
+    np.testing.assert_allclose(short, p, atol=tolerance(dtype))
+    np.testing.assert_allclose(short.sum(1), 1, atol=1e-6)
+    np.testing.assert_array_equal(clf.predict_proba(np.load(tmp_path / "x.npy", mmap_mode="r")), short)
+    assert clf.predict_uncertainty(x)["total"].shape == (len(x),)
+    clf.save(tmp_path / "run")
+    np.testing.assert_allclose(
+        InvariantClassifier.load(tmp_path / "run").predict_proba(x), p, atol=tolerance(dtype)
+    )
+    reg = InvariantRegressor(["hflip"], SHAPE, **TINY).fit(x, x[:, 0])
+    mean = reg.predict(x)
+    reg.network_.to(dtype)
+    np.testing.assert_allclose(reg.predict(x), mean, atol=tolerance(dtype))
+
+
+@pytest.mark.parametrize("uncertainty", ["none", "laplace"])
+def test_numbers_by_means_of_inputs(uncertainty):
+    """Their network holds a sparse matrix, and is copied to predict in double precision."""
+    make = {"placement": "weights", "uncertainty": uncertainty, "tolerance": 1e9}
+    reg = InvariantRegressor(["hflip"], SHAPE, **make, **TINY).fit(X.numpy(), X[:, 0].numpy())
+    mirrored = X.reshape(-1, 4, 4).flip(-1).reshape(-1, 16).numpy()
+    np.testing.assert_allclose(reg.predict(mirrored), reg.predict(X.numpy()), rtol=1e-6)
+
+
+def test_arrays_in_16_bits_are_learned_from():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        x = X.numpy().astype(dtype)
+        clf, same = (
+            InvariantClassifier(["hflip"], SHAPE, **TINY).fit(values, Y) for values in (x, x.astype(np.float32))
+        )
+        np.testing.assert_array_equal(clf.predict_proba(x), same.predict_proba(x.astype(np.float32)))
+
+
+@pytest.mark.parametrize("values", [X.numpy() + 1j, X + 1j, (X + 1j).tolist()])
+def test_complex_numbers_are_refused_in_a_line(values):
+    with pytest.raises(ValueError, match=r"^Complex data not supported: pass real numbers[^\n]*$"):
+        InvariantClassifier(["hflip"], SHAPE, **TINY).fit(values, Y)
+
+
+@pytest.mark.parametrize(("classes", "copies"), [(2, 4), (1000, 3)])
+def test_two_classes_or_very_many(classes, copies):
+    rng = np.random.default_rng(0)
+    y = np.arange(classes * copies) % classes
+    x = rng.random((classes, 16))[y] + rng.normal(0, 0.01, (len(y), 16))
+    clf = InvariantClassifier(["hflip"], SHAPE, **TINY).fit(x, y)
+    p = clf.predict_proba(x)
+    assert p.shape == (len(x), classes)
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-5)
+    assert np.isfinite(clf.posterior_.log_evidence).all()
+
+
+def test_the_likelihood_of_4000_classes():
+    """Logits so far apart that most probabilities are below the smallest number."""
+    output = torch.linspace(-1e4, 1e4, 4000).repeat(3, 1).requires_grad_()
+    likelihood = Categorical()
+    y = torch.tensor([0, 2000, 3999])
+    logs = likelihood.log_prob(output, y)
+    assert logs.tolist() == pytest.approx([-2e4, -1e4, 0], abs=20)
+    logs.sum().backward()
+    assert bool(output.grad.isfinite().all())
+    roots = likelihood.curvature_roots(output.detach())
+    assert bool(roots.isfinite().all())
+    assert roots.shape[1:] == (3, 4000)
 
 
 class Exploding(nn.Module):

@@ -98,6 +98,30 @@ def test_any_kind_of_number(tmp_path, dtype):
     assert torch.equal(read(pickle.loads(pickle.dumps(every[3:]))), flat[3:])
 
 
+def test_rows_that_follow_one_another_take_no_memory(tmp_path):
+    """Their numbers alone would take half a terabyte."""
+    n = 2**36
+    with (tmp_path / "x.bin").open("wb") as file:
+        file.truncate(2 * n)
+        file.seek(2 * n - 4)
+        file.write(bytes([1, 2, 3, 4]))
+    every = Rows.of(np.memmap(tmp_path / "x.bin", np.uint8, mode="r", shape=(n, 2)))
+    assert len(every) == n
+    assert read(every[-2:]).tolist() == [[1, 2], [3, 4]]
+    assert read(every[1:][n // 2 :][n // 2 - 2 :]).tolist() == [[3, 4]]
+    assert len(next(rows.blocks(every))) == rows.BLOCK
+    assert rows.not_finite(every) == (0, 0)
+
+
+def test_the_first_of_several_that_are_not_finite(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 10 * X[0].nbytes)
+    x = X.copy()
+    x[[37, 38, 90], 5] = np.nan
+    assert rows.not_finite(Rows.of(on_disk(tmp_path / "x.npy", x))) == (3, 37)
+    assert rows.not_finite(torch.from_numpy(x)) == (3, 37)
+    assert rows.not_finite(torch.from_numpy(X)) == (0, 0)
+
+
 def test_what_does_not_lie_in_a_file_is_taken_into_memory(tmp_path):
     np.save(tmp_path / "x.npy", X)
     changed = np.load(tmp_path / "x.npy", mmap_mode="c")

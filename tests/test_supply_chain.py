@@ -10,15 +10,31 @@ ROOT = Path(__file__).parent.parent
 SPEC = importlib.util.spec_from_file_location("supply_chain", ROOT / "tools/supply_chain.py")
 supply_chain = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(supply_chain)
-PINNED = re.compile(r"[a-z0-9.-]+==[\w.!]+")
+LOCKED = re.compile(r"([a-z0-9.-]+)==[\w.!]+( --hash=sha256:[0-9a-f]{64})+")
 
 
-def test_every_line_of_the_lock_is_a_version():
-    for text in (supply_chain.lock(), (ROOT / "requirements.lock").read_text()):
-        _, *lines = text.splitlines()
-        assert len(lines) > 20
-        assert all(PINNED.fullmatch(line) for line in lines)
-        assert any(line.startswith("torch==") for line in lines)
+def test_every_line_of_the_lock_is_a_version_with_a_hash():
+    header, *lines = (ROOT / "requirements.lock").read_text().splitlines()
+    assert header.startswith("# ")
+    names = [LOCKED.fullmatch(line)[1] for line in lines]
+    assert len(names) > 100
+    assert names == sorted(set(names))
+    assert "torch" in names
+    assert not [name for name in names if name.startswith(("nvidia", "cuda", "triton", "torchvision"))]
+
+
+def test_a_lock_tells_what_was_taken_but_not_from_where():
+    digest = "0123456789abcdef" * 4
+    file = {"url": "file:///somewhere/z.whl", "archive_info": {"hashes": {"sha256": digest}}}
+    report = {
+        "install": [
+            {"metadata": {"name": "Zoo_Keeper.x", "version": "1.2+cpu"}, "download_info": file},
+            {"metadata": {"name": "zoo", "version": "3"}, "download_info": file},
+            {"metadata": {"name": "invariantnet", "version": "0.1"}, "download_info": {"dir_info": {}}},
+        ]
+    }
+    lines = [f"zoo==3 --hash=sha256:{digest}", f"zoo-keeper-x==1.2 --hash=sha256:{digest}"]
+    assert supply_chain.locked(report) == lines
 
 
 def test_the_bill_of_materials_names_every_component():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +209,43 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(tmp_path, mon
         patch.setattr(InvariantClassifier, "fit_with", interrupt)
         fit(settings, tmp_path / "run", resume=True)
     assert contents(tmp_path / "run") == contents(tmp_path / "undisturbed")
+
+
+def test_a_finished_fit_is_not_trained_again(tmp_path, monkeypatch, capfd):
+    import invariantnet.fit as module
+
+    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, seeds=1, epochs=1)
+    record = fit(settings, tmp_path)
+    whole = contents(tmp_path)
+
+    def trains(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(InvariantClassifier, "fit_with", trains)
+    monkeypatch.setattr(module, "fit_plain", trains)
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "unfinished" / record["digest"]).mkdir(parents=True)
+    assert fit(replace(settings, jobs=2), tmp_path, resume=True) == record
+    assert contents(tmp_path) == whole
+    assert "holds the finished run of these settings and data: nothing to train" in capfd.readouterr().err
+    for other in ({"seed": 1}, {"examples": 201}, {"hidden": 9}):
+        with pytest.raises(KeyboardInterrupt):
+            fit(replace(settings, **other), tmp_path, resume=True)
+    with pytest.raises(KeyboardInterrupt):
+        fit(settings, tmp_path)
+
+
+@pytest.mark.parametrize("harm", ["model.safetensors", "another run"])
+def test_a_finished_fit_that_was_harmed_is_trained_again(tmp_path, harm):
+    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, seeds=1, epochs=1)
+    fit(settings, tmp_path)
+    whole = contents(tmp_path)
+    if harm == "another run":
+        (tmp_path / "unfinished" / "another").mkdir(parents=True)
+    else:
+        (tmp_path / harm).write_bytes(whole[harm][:-9])
+    fit(settings, tmp_path, resume=True)
+    assert contents(tmp_path) == whole
 
 
 def test_store_takes_a_torn_file_for_an_absent_one(tmp_path):

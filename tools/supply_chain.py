@@ -1,28 +1,54 @@
-"""What is installed, as a lock of versions or as a bill of materials (CycloneDX).
+"""A lock of what an installation takes, with a hash of every file; and a bill of materials (CycloneDX).
 
-Usage: .venv/bin/python tools/supply_chain.py lock > requirements.lock
-       .venv/bin/python tools/supply_chain.py sbom > sbom.json
+Usage: .venv/bin/python tools/supply_chain.py lock > requirements.lock     (asks the index; make lock)
+       .venv/bin/python tools/supply_chain.py sbom > sbom.json             (what is installed; make sbom)
 """
 
 import json
+import re
+import subprocess
 import sys
+import tempfile
+import venv
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
+ROOT = Path(__file__).parent.parent
 OURS, TOOLS = "invariantnet", {"pip", "setuptools", "wheel"}
+HEADER = """\
+# The files that the tests ran with: Linux on x86-64, CPython 3.11, the CPU build of torch. LOCKED=1 make setup
+"""
 
 
 def installed() -> dict[str, metadata.Distribution]:
     """Everything beside ourselves and the installer, by its usual name."""
-    found = {d.metadata["Name"].lower().replace("_", "-"): d for d in metadata.distributions()}
+    found = {_usual(d.metadata["Name"]): d for d in metadata.distributions()}
     return {name: found[name] for name in sorted(found) if name not in {OURS, *TOOLS}}
 
 
 def lock() -> str:
-    """Versions as pip takes them; without the label of a local build."""
-    lines = [f"{name}=={d.version.partition('+')[0]}" for name, d in installed().items()]
-    return "\n".join(
-        ["# The versions that the tests ran with: pip install -c requirements.lock invariantnet", *lines]
-    )
+    """What pip would take for a new environment, without taking it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        venv.create(scratch, with_pip=True)
+        report = Path(scratch) / "report.json"
+        command = [f"{scratch}/bin/python", "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+        subprocess.run(
+            [*command, "--report", report, "-r", "requirements-dev.txt"], cwd=ROOT, stdout=sys.stderr, check=True
+        )
+        return HEADER + "\n".join(locked(json.loads(report.read_text())))
+
+
+def locked(report: dict[str, Any]) -> list[str]:
+    """A line for every file: name, version without the label of a local build, hash; not where it came from."""
+    lines = []
+    for item in report["install"]:
+        about, source = item["metadata"], item["download_info"]
+        if "archive_info" in source:  # not ourselves
+            version = about["version"].partition("+")[0]
+            digest = source["archive_info"]["hashes"]["sha256"]
+            lines.append(f"{_usual(about['name'])}=={version} --hash=sha256:{digest}")
+    return sorted(lines, key=lambda line: line.partition("==")[0])
 
 
 def sbom() -> str:
@@ -40,6 +66,10 @@ def sbom() -> str:
     us = {"type": "library", "name": OURS, "version": metadata.version(OURS)}
     document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"component": us}}
     return json.dumps({**document, "components": components}, indent=1)
+
+
+def _usual(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
 
 
 def _licence(distribution: metadata.Distribution) -> str | None:

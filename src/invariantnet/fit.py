@@ -69,16 +69,40 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     if not 0 <= settings.seed < SEEDS:
         raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
     data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
+    work = out / persistence.UNFINISHED
+    store = FolderStore(work / digest(settings, data), writes=not our_team().rank)
     if our_team().rank:
-        return _fit(
-            settings, data, out, FolderStore(out / persistence.UNFINISHED / digest(settings, data), writes=False)
-        )
+        record = _finished(out, store) if resume else None
+        return record or _fit(settings, data, out, store)
     writable_folder(out)
     with locked(out):
-        work = out / persistence.UNFINISHED
         if work.exists() and not resume:
             shutil.rmtree(work)
-        return _fit(settings, data, out, FolderStore(work / digest(settings, data)))
+        if resume and _finished(out, store):
+            print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
+            return _closed(out)
+        return _fit(settings, data, out, store)
+
+
+def _finished(out: Path, store: FolderStore) -> dict[str, Any] | None:
+    """The record of a run of the same settings and data whose networks are there."""
+    work = store.folder.parent
+    if work.exists() and any(folder != store.folder for folder in work.iterdir()):
+        return None  # another run had begun to write over it
+    try:
+        stored = persistence.read_record(out)
+        InvariantClassifier.load(out)
+        persistence.read_tensors(out / PLAIN)
+    except ValueError:
+        return None
+    return stored if stored.get("digest") == store.folder.name else None
+
+
+def _closed(out: Path) -> dict[str, Any]:
+    """The record, when the page is written too and nothing of the work is left."""
+    write_report(out)
+    shutil.rmtree(out / persistence.UNFINISHED, ignore_errors=True)
+    return persistence.read_record(out)
 
 
 def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> dict[str, Any]:
@@ -123,11 +147,10 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
             else None,
         },
         settings=asdict(settings),
+        digest=store.folder.name,
         evaluation=evaluation,
     )
-    write_report(out)
-    shutil.rmtree(store.folder.parent, ignore_errors=True)
-    return persistence.read_record(out)
+    return _closed(out)
 
 
 def predict(run: Path, source: str, out: Path | None, *, seed: int = 0, **reading: Any) -> None:

@@ -65,8 +65,8 @@ class Categorical:
         return float((output.argmax(-1) == y).double().mean())
 
     def normalised(self, output: Tensor) -> Tensor:
-        """Log probabilities."""
-        return F.log_softmax(output, dim=-1)
+        """Log probabilities, in 32 bits at least: 8 of a mantissa are too few for them to sum to 1."""
+        return F.log_softmax(output, dim=-1, dtype=torch.promote_types(output.dtype, torch.float32))
 
     def combined(self, draws: Tensor) -> Tensor:
         """The mean probability."""

@@ -111,6 +111,12 @@ def _left_fixed_vectors(generators: Float[np.ndarray, "n dim dim"]) -> Float[np.
     return null_space(stacked.reshape(-1, generators.shape[-1]), rcond=1e-8).T.copy()
 
 
+def product(basis: Float[Tensor, "d dim"], x: Float[Tensor, "dim n"]) -> Float[Tensor, "d n"]:
+    """The basis, sparse or dense, times columns of any type; in 16 bits torch has no sparse product."""
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    return (basis.to(dtype) @ x.to(dtype)).to(x.dtype)
+
+
 def _csr(crow: np.ndarray, columns: np.ndarray, values: np.ndarray, dim: int, dtype: torch.dtype) -> Tensor:
     # Rows are filled orbit by orbit with ascending columns, so the invariants hold by construction.
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
@@ -42,8 +42,8 @@ class Rows:
     stored: np.dtype[Any]
     width: int
     """Numbers per example."""
-    index: Int64[np.ndarray, " n"]
-    """Which examples, in which order."""
+    index: range | Int64[np.ndarray, " n"]
+    """Which examples, in which order; as long as they follow one another, they take no memory."""
     factor: float = 1.0
     """Numbers are multiplied by it."""
     dtype: torch.dtype = torch.float32
@@ -64,7 +64,7 @@ class Rows:
             whole = whole.base
         offset = whole.offset + array.ctypes.data - whole.ctypes.data
         width = math.prod(array.shape[1:])
-        return cls(str(array.filename), offset, array.dtype, width, np.arange(len(array)), factor)
+        return cls(str(array.filename), offset, array.dtype, width, range(len(array)), factor)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,21 +76,27 @@ class Rows:
 
     def __getitem__(self, which: Any) -> "Rows":
         """Choose examples, as from a tensor: by a slice, by their numbers, or by a mask."""
+        if isinstance(which, slice):
+            return replace(self, index=self.index[which])
         which = which.cpu().numpy() if isinstance(which, Tensor) else which
-        return replace(self, index=np.atleast_1d(self.index[which]))
+        return replace(self, index=np.atleast_1d(np.asarray(self.index)[which]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         parts = [part.cpu().numpy() for part in blocks(self)]
         return np.concatenate(parts, dtype=dtype)
 
-    def split(self, size: int) -> list["Rows"]:
-        """Parts of at most so many examples, and of at most a block's bytes."""
+    def parts(self, size: int) -> Iterator["Rows"]:
+        """At most so many examples each, and at most a block's bytes."""
         size = min(size, max(1, BLOCK_BYTES // (4 * self.width)))
-        return [self[start : start + size] for start in range(0, len(self) or 1, size)]
+        return (self[start : start + size] for start in range(0, len(self) or 1, size))
 
-    def to(self, device: torch.device) -> "Rows":
-        """Tensors will be made there."""
-        return replace(self, device=device)
+    def split(self, size: int) -> list["Rows"]:
+        """The parts as a list, as a tensor has it."""
+        return list(self.parts(size))
+
+    def to(self, device: torch.device, dtype: torch.dtype | None = None) -> "Rows":
+        """Tensors will be made there, and of this type."""
+        return replace(self, device=device, dtype=dtype or self.dtype)
 
     def double(self) -> "Rows":
         """Tensors will be in 64 bits."""
@@ -126,14 +132,25 @@ def read(x: Tensor | Rows) -> Tensor:
 
 def blocks(x: Tensor | Rows, size: int = BLOCK) -> Iterator[Tensor]:
     """All examples in order, at most so many at a time."""
-    return (read(part) for part in x.split(size))
+    return (read(part) for part in (x.parts(size) if isinstance(x, Rows) else x.split(size)))
 
 
-def finite(x: Tensor | Rows) -> Bool[np.ndarray, " n"]:
-    """Of each example, whether all of its numbers are."""
+def not_finite(x: Tensor | Rows) -> tuple[int, int]:
+    """How many examples hold a number that is not finite, and which is the first of them.
+
+    >>> not_finite(torch.tensor([[1.0, 2.0], [3.0, torch.nan], [torch.inf, 4.0]]))
+    (2, 1)
+    """
     if isinstance(x, Rows) and x.stored.kind != "f":
-        return np.ones(len(x), bool)
-    return np.concatenate([part.isfinite().all(1).cpu().numpy() for part in blocks(x)])
+        return 0, 0
+    seen = found = first = 0
+    for part in blocks(x):
+        bad = ~part.isfinite().all(1)
+        if not found:
+            first = seen + int(bad.int().argmax())
+        found += int(bad.sum())
+        seen += len(part)
+    return found, first
 
 
 def as_inputs(x: np.ndarray | Rows) -> Tensor | Rows:

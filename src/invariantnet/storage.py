@@ -58,8 +58,10 @@ def locked(folder: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                if _is_at(file, path):
-                    path.unlink(missing_ok=True)
+                # One that stays, because the folder has become read-only, locks nothing once we are gone.
+                with contextlib.suppress(OSError):
+                    if _is_at(file, path):
+                        path.unlink()
             return
 
 

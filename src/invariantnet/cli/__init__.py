@@ -1,6 +1,7 @@
 """The command line. Each command is a dataclass: its fields are the options, its docstring the help."""
 
 import contextlib
+import errno
 import io
 import itertools
 import os
@@ -18,6 +19,7 @@ FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 LONGEST = 600
+FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 Command = (
     Annotated[Fit, tyro.conf.subcommand("fit")]
@@ -52,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except (OSError, MemoryError) as error:
         fault = "out of memory" if isinstance(error, MemoryError) else str(error)
-        _complain(f"{fault}: make room and try again{getattr(command, 'after_interrupt', '')}")
+        remedy = "make it writable" if getattr(error, "errno", None) in FORBIDDEN else "make room"
+        _complain(f"{fault}: {remedy} and try again{getattr(command, 'after_interrupt', '')}")
         sys.exit(FAILED)
     except KeyboardInterrupt:
         _complain(f"interrupted{getattr(command, 'after_interrupt', '')}")

@@ -58,7 +58,7 @@ class Fit:
     nodes: int = 1
     """Machines with so many devices each; start the same command on every one with torchrun."""
     resume: bool = False
-    """Go on with an interrupted run of the same settings; what is finished is not repeated."""
+    """Go on with an interrupted run of the same settings and data; what is finished is not repeated."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
     size: str | None = None

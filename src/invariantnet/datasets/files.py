@@ -16,7 +16,7 @@ import numpy as np
 from invariantnet.datasets.archives import names_in, read_arrays
 from invariantnet.datasets.record import Dataset
 from invariantnet.memory import must_fit
-from invariantnet.rows import Rows, as_inputs, finite
+from invariantnet.rows import Rows, as_inputs, not_finite
 
 Color = Literal["auto", "grey", "rgb"]
 IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -286,10 +286,10 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
     with np.errstate(over="ignore", invalid="ignore"):
         if flat is None:
             flat = np.ascontiguousarray(x.reshape(len(x), -1) * np.float32(scale), dtype=np.float32)
-        bad = ~finite(as_inputs(flat))
-    if bad.any():
+        bad, first = not_finite(as_inputs(flat))
+    if bad:
         raise ValueError(
-            f"{path}: {bad.sum()} examples of '{name}' (the first is number {bad.argmax()}) hold values that are "
+            f"{path}: {bad} examples of '{name}' (the first is number {first}) hold values that are "
             "not finite: clean or drop them."
         )
     return flat

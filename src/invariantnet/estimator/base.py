@@ -31,7 +31,7 @@ from invariantnet.memory import must_fit
 from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, timed, training_bar
-from invariantnet.rows import Rows, as_inputs, blocks, finite, read
+from invariantnet.rows import Rows, as_inputs, blocks, not_finite, read
 from invariantnet.training import Training, threads, train
 from invariantnet.weighting import merge_equal
 
@@ -45,6 +45,7 @@ FINAL = Training(
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
 SMALL = 1_000_000
+COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
 NOT_FINITE = "X holds NaN or infinite values: clean or drop those examples."
 MOST_COPIES = 8
 
@@ -327,17 +328,20 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return self.network_
 
     def _tensor(self, X: Any) -> Tensor | Rows:
-        return as_inputs(self._inputs(X, reset=False)).to(next(self._fitted().parameters()).device)
+        like = next(self._fitted().parameters())
+        return as_inputs(self._inputs(X, reset=False)).to(like.device, like.dtype)
 
     def _inputs(self, X: Any, *, reset: bool) -> np.ndarray | Rows:
         if isinstance(X, Tensor):
             X = as_numpy(X)
         elif not hasattr(X, "shape"):
             X = np.asarray(X)
+        if np.iscomplexobj(X):
+            raise ValueError(COMPLEX)
         shape = tuple(X.shape[1:])
         rows = Rows.of(X)
         if rows is not None:
-            if not finite(rows).all():
+            if not_finite(rows)[0]:
                 raise ValueError(NOT_FINITE)
             X = np.asarray(rows[:2])
         elif len(shape) > 1:

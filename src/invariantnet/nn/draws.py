@@ -51,7 +51,8 @@ class Draws(nn.Module):
     @classmethod
     def like(cls, network: nn.Module, state: Mapping[str, Tensor], likelihood: Likelihood) -> nn.Module:
         """A module for a stored state: draws if it has any, else the network itself."""
-        stored = {name: torch.empty_like(value) for name, value in state.items() if name.startswith(PREFIX)}
+        # In the type of the network, whatever the stored one: both have to be multiplied.
+        stored = {name: torch.empty(value.shape) for name, value in state.items() if name.startswith(PREFIX)}
         if not stored:
             return network
         names = {name.removeprefix(PREFIX).replace("/", "."): value for name, value in stored.items()}

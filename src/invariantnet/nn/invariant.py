@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from invariantnet.groups import Group
 from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
-from invariantnet.reynolds import invariant_basis
+from invariantnet.reynolds import invariant_basis, product
 
 COLDEST = 1e-6
 Identity = Literal["paper", "full"]
@@ -163,7 +163,7 @@ class OrbitSums(nn.Module):
         if x.shape[-1] != self.dim:
             raise ValueError(f"the groups act on {self.dim} inputs, x has {x.shape[-1]} in its last axis.")
         flat = x.reshape(-1, self.dim)
-        sums = [(self.get_buffer(f"V{k}").to(x.dtype) @ flat.mT).mT for k in range(len(self.ranks))]
+        sums = [product(self.get_buffer(f"V{k}"), flat.mT).mT for k in range(len(self.ranks))]
         return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], -1)
 
     def mix(

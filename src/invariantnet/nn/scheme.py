@@ -1,5 +1,9 @@
 """What every layer with a distribution over symmetries has: π, its prior, its estimate."""
 
+import copy
+from typing import Any
+
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,6 +18,13 @@ class Scheme(nn.Module):
     logits: Tensor
     prior: Dirichlet
     prior_weight: float = 1.0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Scheme":
+        # The bases of groups are sparse, and torch copies such tensors only when it is asked to itself.
+        memo |= {id(b): b.clone() for b in self.buffers() if b.layout == torch.sparse_csr}
+        twin = memo[id(self)] = type(self).__new__(type(self))
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
 
     @property
     def learns_scheme(self) -> bool:

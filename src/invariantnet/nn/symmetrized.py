@@ -21,7 +21,7 @@ from invariantnet.measures import Measure
 from invariantnet.nn.bayesian import BayesianLinear
 from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
-from invariantnet.reynolds import invariant_basis, reynolds_operator
+from invariantnet.reynolds import invariant_basis, product, reynolds_operator
 
 Placement = Literal["weights", "features", "outputs"]
 Pool = Literal["mean", "max"]
@@ -230,8 +230,8 @@ class Symmetrized(Scheme):
             if group.is_matrix_group:
                 mean = mean + p * (flat @ self.get_buffer(f"R{k}").to(x.dtype).mT)
             else:
-                V = self.get_buffer(f"V{k}").to(x.dtype)
-                mean = mean + p * (V.mT @ (V @ flat.mT)).mT
+                V = self.get_buffer(f"V{k}")
+                mean = mean + p * product(V.mT, product(V, flat.mT)).mT
         return mean.reshape(x.shape)
 
 
