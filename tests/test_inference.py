@@ -53,7 +53,7 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
     """A slow reference: train, predict the next block, sum; for every hypothesis and seed."""
     x, y = corner_problem(170, 0, symmetric=True)
     groups = candidates("rot90")
-    config = Evidence(seeds=2, first_block=40, margin=np.inf)
+    config = Evidence(seeds=2, first_block=40, growth=2.0, margin=np.inf)
     posterior = gather_evidence(make_network, groups, x, y, config=config, seed=3)
     order = torch.randperm(170, generator=torch.Generator().manual_seed(3))
     x, y = x[order], y[order]

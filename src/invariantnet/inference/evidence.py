@@ -40,7 +40,7 @@ MakeNetwork = Callable[[Group], nn.Module]
 """Of a hypothesis."""
 
 PER_BLOCK = Training(
-    epochs=16,
+    epochs=24,
     batch_size=32,
     learning_rate=3e-3,
     weight_decay=1e-2,
@@ -65,7 +65,7 @@ class Evidence:
     """Networks per hypothesis."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
-    growth: float = 2.0
+    growth: float = 4.0
     """Each training set is so many times the one before it."""
     doubt: float = 0.01
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
