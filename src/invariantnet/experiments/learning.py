@@ -21,7 +21,7 @@ from invariantnet.training import predict, train
 
 SIZES = (100, 300, 1000, 3000, 10_000, 60_000)
 PLENTY, PLENTY_SEEDS = 10_000, 1
-"""From so many examples on, so many of the seeds."""
+"""With more examples than this, so many of the seeds."""
 MODELS = {
     "InvariantNet": COLORS["rot90"],
     "MLP, augmented by hand": COLORS["d4"],
@@ -47,7 +47,7 @@ class LearningRecipe:
 
 def learning(seed: int) -> list[LearningRecipe]:
     """Every model and size; the largest sizes with fewer seeds."""
-    return [LearningRecipe(model, n, seed) for n in SIZES for model in MODELS if seed < PLENTY_SEEDS or n < PLENTY]
+    return [LearningRecipe(model, n, seed) for n in SIZES for model in MODELS if seed < PLENTY_SEEDS or n <= PLENTY]
 
 
 def run_learning(recipe: LearningRecipe) -> Record:
