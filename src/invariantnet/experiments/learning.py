@@ -47,7 +47,8 @@ class LearningRecipe:
 
 def learning(seed: int) -> list[LearningRecipe]:
     """Every model and size; the largest sizes with fewer seeds."""
-    return [LearningRecipe(model, n, seed) for n in SIZES for model in MODELS if seed < PLENTY_SEEDS or n <= PLENTY]
+    sizes = [n for n in SIZES if seed < PLENTY_SEEDS or n <= PLENTY]
+    return [LearningRecipe(model, n, seed) for n in sizes for model in MODELS]
 
 
 def run_learning(recipe: LearningRecipe) -> Record:
