@@ -5,13 +5,16 @@ BIN := .venv/bin
 READY := .venv/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: setup browser demo test lint docs lock sbom clean
+.PHONY: setup browser demo test coverage lint docs lock sbom clean
 
 demo: $(READY)  ## the main job on the embedded data, about a minute
 	$(BIN)/invariantnet fit mnist:rotated --examples 3000 --out runs/demo
 
 test: $(READY) browser  ## every test
 	$(BIN)/pytest
+
+coverage: $(READY) browser  ## every test, and which branches of the program they take
+	$(BIN)/pytest --cov --cov-report=term-missing:skip-covered
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check .
