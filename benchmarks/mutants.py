@@ -1,22 +1,40 @@
 """Do the tests notice? One operator or constant of the mathematics is changed at a time, and its tests are run.
 
-Usage: .venv/bin/python benchmarks/mutants.py [--count 20] [--seed 0] [--only groups] [--seconds 300]
+Usage: .venv/bin/python benchmarks/mutants.py [--count 20] [--seed 0] [--only groups] [--out results]
 
-Works on a copy in a temporary folder. Lists the mutants that survive: each is a hole in the tests, or a change
-that changes nothing.
+Works on a copy in a temporary folder; each mutant gets a process forked from this one, so that none has to import
+torch again. Lists the mutants that survive: each is a hole in the tests, or a change that changes nothing. With
+--out they are kept in mutants.json, together with the reasons that were written there by hand.
 """
 
 import argparse
 import ast
+import contextlib
 import copy
+import json
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+# Whatever the package needs, but not the package: every mutant imports that anew.
+import beartype  # noqa: F401
+import hypothesis  # noqa: F401
+import jaxtyping  # noqa: F401
+import joblib  # noqa: F401
+import pytest
+import rich.progress  # noqa: F401
+import scipy.sparse.csgraph  # noqa: F401
+import sklearn.base  # noqa: F401
+import sympy.combinatorics  # noqa: F401
+import torch  # noqa: F401
 
 ROOT = Path(__file__).parent.parent
 TESTS = {
@@ -38,8 +56,10 @@ SWAPS = {
 def mutants(source: str) -> Iterator[tuple[int, str, str]]:
     """Line, what was changed, and the whole module with the change."""
     tree = ast.parse(source)
+    # What a decorator is told is no mathematics.
+    told = {id(n) for d in ast.walk(tree) for part in getattr(d, "decorator_list", ()) for n in ast.walk(part)}
     for number, node in enumerate(ast.walk(tree)):
-        for change in _changes(node):
+        for change in _changes(node) if id(node) not in told else ():
             altered = copy.deepcopy(tree)
             twin = next(n for i, n in enumerate(ast.walk(altered)) if i == number)
             before = ast.unparse(twin)
@@ -60,23 +80,56 @@ def _changes(node: ast.AST) -> Iterator:
         yield lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
 
 
-def survives(module: str, content: str, tests: list[str], seconds: float) -> bool:
+def survives(folder: Path, module: str, content: str, tests: list[str], seconds: float) -> bool:
+    """Whether the tests pass with the mutant; `folder` holds a copy of everything, which is mended afterwards."""
+    path = folder / f"src/invariantnet/{module}.py"
+    whole = path.read_text()
+    path.write_text(content)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            os.chdir(folder)
+            sys.path.insert(0, str(folder / "src"))
+            sys.dont_write_bytecode = True
+            for number in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            files = [f"tests/{name}.py" for name in tests]
+            quiet = ["-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            status = int(pytest.main(["-x", "-q", "-n", "0", *quiet, *files]))
+        finally:
+            os._exit(status)
+    status, end = None, time.monotonic() + seconds
+    while status is None:
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+        done, found = os.waitpid(child, os.WNOHANG)
+        status = found if done else None
+        time.sleep(0.02)
+    path.write_text(whole)
+    return status == 0
+
+
+@contextlib.contextmanager
+def a_copy() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name in ("src", "tests", "benchmarks"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
-        (folder / f"src/invariantnet/{module}.py").write_text(content)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-        command += [f"tests/{name}.py" for name in tests]
-        environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
+        yield folder
+
+
+def remember(path: Path, tried: list[tuple[str, int, str, bool]]) -> None:
+    """Counts and survivors of each module; reasons that are there already stay."""
+    rows = {row["module"]: row for row in (json.loads(path.read_text()) if path.exists() else [])}
+    for module in dict.fromkeys(module for module, *_ in tried):
+        reasons = {s["change"]: s["why"] for s in rows.get(module, {}).get("survivors", [])}
+        found = [(change, alive) for name, _, change, alive in tried if name == module]
+        survivors = [{"change": c, "why": reasons.get(c, "")} for c, alive in found if alive]
+        rows[module] = {"module": module, "mutants": len(found), "survivors": survivors}
+    # Written without the package: the one that this process would import is a mutant's.
+    path.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows.values()) + "\n]\n")
 
 
 def main() -> None:
@@ -85,6 +138,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only")
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     every = [
         (module, *mutant)
@@ -93,12 +147,17 @@ def main() -> None:
         for mutant in mutants((ROOT / f"src/invariantnet/{module}.py").read_text())
     ]
     chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))
-    survivors = 0
-    for module, line, change, content in chosen:
-        alive = survives(module, content, TESTS[module], options.seconds)
-        survivors += alive
-        print(f"{'SURVIVES' if alive else 'noticed '}  {module}.py:{line}  {change[:150]!r}", flush=True)
-    print(f"{len(chosen)} of {len(every)} mutants, {survivors} survive")
+    tried = []
+    with a_copy() as folder:
+        if not survives(folder, "groups", (ROOT / "src/invariantnet/groups.py").read_text(), ["test_groups"], 600):
+            sys.exit("the tests fail without any change: mend them first")
+        for module, line, change, content in chosen:
+            alive = survives(folder, module, content, TESTS[module], options.seconds)
+            tried.append((module, line, change, alive))
+            print(f"{'SURVIVES' if alive else 'noticed '}  {module}.py:{line}  {change[:150]!r}", flush=True)
+            if options.out:
+                remember(options.out / "mutants.json", tried)
+    print(f"{len(chosen)} of {len(every)} mutants, {sum(alive for *_, alive in tried)} survive")
 
 
 if __name__ == "__main__":
