@@ -106,3 +106,31 @@ def test_sampled_elements_are_nearly_uniform():
         assert len(counts) == 24
         assert counts.min() > 120
         assert counts.max() < 320
+
+
+def turn(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def test_matrices_that_differ_by_rounding_are_one_element():
+    """The half turn, as the third power of a sixth, and as index array."""
+    sixth, half = Group.from_matrices([turn(np.pi / 3)]), Group.from_matrices([-np.eye(2)])
+    assert not half.is_matrix_group
+    assert not any((member == -np.eye(2)).all() for member in sixth.elements.numpy())
+    for groups in ([sixth, half], [half, sixth]):
+        measure = Measure.of(groups)
+        assert measure.elements.shape == (6, 2, 2)
+        torch.testing.assert_close(measure.elements[0], torch.eye(2, dtype=torch.float64))
+        assert sorted(measure.haar.sum(1).tolist()) == pytest.approx([1 / 6] * 4 + [2 / 3] * 2)
+
+
+@pytest.mark.parametrize("placement", ["features", "outputs"])
+def test_a_mixture_of_matrices_and_index_arrays(placement):
+    from invariantnet.nn import Symmetrized, mlp
+
+    third = Group.from_matrices([turn(2 * np.pi / 3)])
+    network = Symmetrized(mlp((2,), 3, 4), [*groups("trivial", shape=(2,)), third], placement).double()
+    x, one_hot = torch.rand(5, 2).double(), torch.tensor([0.0, 1.0]).double()
+    plain, moved = (network(t, one_hot) for t in (x, x @ torch.from_numpy(turn(2 * np.pi / 3)).T))
+    torch.testing.assert_close(plain, moved, atol=1e-6, rtol=1e-6)
+    assert not torch.allclose(network(x), plain)
