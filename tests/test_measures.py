@@ -58,12 +58,29 @@ def test_equal_groups_are_merged():
     assert names(groups("vflip", "hflip", shape=(1, 1))) == ["trivial"]
 
 
+def test_as_many_hypotheses_as_are_promised():
+    swaps = [[0, *range(1, 40)] for _ in range(32)]
+    for i, swap in enumerate(swaps, 1):
+        swap[0], swap[i] = i, 0
+    candidates = [Group.from_permutations([swap], name=f"swap{i}") for i, swap in enumerate(swaps)]
+    assert len(hypotheses(candidates[:31], closed=False)) == 32
+    with pytest.raises(ValueError, match="more than 32 hypotheses"):
+        hypotheses(candidates, closed=False)
+
+
+def test_of_equal_groups_the_plainer_name_stays():
+    (flips,) = groups("flips")
+    joined = Group("a+z", flips.generators, flips.shape, known_order=4)
+    for candidates in ([joined, flips], [flips, joined]):
+        assert names(candidates) == ["trivial", "flips"]
+
+
 def test_too_many_and_ill_fitting_candidates():
     with pytest.raises(ValueError, match="more than 4 hypotheses"):
         hypotheses(groups("hflip", "vflip", "transpose"), limit=4)
     with pytest.raises(ValueError, match="at least one"):
         hypotheses([])
-    with pytest.raises(ValueError, match="different lengths"):
+    with pytest.raises(ValueError, match="candidates on inputs of different lengths"):
         hypotheses([*groups("rot90"), *groups("rot90", shape=(3, 3))])
 
 
@@ -94,6 +111,19 @@ def test_huge_groups_are_sampled():
     assert measure.elements.shape == (100, 40)
     assert torch.equal(measure.elements[0], torch.arange(40))
     assert all(element in group for element in measure.elements[:10])
+
+
+def test_what_can_be_listed_within_the_limit_is_not_sampled():
+    (d4,) = groups("d4")
+    assert torch.equal(Measure.of([d4], sampled=8).haar, torch.full((8, 1), 1 / 8))
+    assert len(Measure.of([d4], sampled=3).elements) <= 3
+
+
+def test_sampled_elements_are_the_same_every_time():
+    (group,) = groups("permutations", shape=(20, 2))
+    drawn = Measure.of([group], sampled=10).elements
+    assert torch.equal(drawn, Measure.of([group], sampled=10, seed=0).elements)
+    assert not torch.equal(drawn, Measure.of([group], sampled=10, seed=1).elements)
 
 
 def test_sampled_elements_are_nearly_uniform():
