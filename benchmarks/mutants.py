@@ -4,7 +4,8 @@ Usage: .venv/bin/python benchmarks/mutants.py [--count 20] [--seed 0] [--only gr
 
 Works on a copy in a temporary folder; each mutant gets a process forked from this one, so that none has to import
 torch again. Lists the mutants that survive: each is a hole in the tests, or a change that changes nothing. With
---out they are kept in mutants.json, together with the reasons that were written there by hand.
+--out they are kept in mutants.json, together with the reasons that were written there by hand; --again tries only
+those that survived the last time.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -125,14 +127,29 @@ def a_copy() -> Iterator[Path]:
         yield folder
 
 
-def remember(path: Path, tried: list[tuple[str, int, str, bool]]) -> None:
+def recorded(path: Path | None) -> dict[str, Any]:
+    rows = json.loads(path.read_text()) if path and path.exists() else []
+    return {row["module"]: row for row in rows}
+
+
+def survived(rows: dict[str, Any], module: str) -> dict[str, str]:
+    """The changes that nobody noticed so far, and why."""
+    return {found["change"]: found["why"] for found in rows.get(module, {}).get("survivors", [])}
+
+
+def remember(path: Path, before: dict[str, Any], tried: list[tuple[str, int, str, bool]], again: bool) -> None:
     """Counts and survivors of each module; reasons that are there already stay."""
-    rows = {row["module"]: row for row in (json.loads(path.read_text()) if path.exists() else [])}
+    rows = dict(before)
     for module in dict.fromkeys(module for module, *_ in tried):
-        reasons = {s["change"]: s["why"] for s in rows.get(module, {}).get("survivors", [])}
-        found = [(change, alive) for name, _, change, alive in tried if name == module]
-        survivors = [{"change": c, "why": reasons.get(c, "")} for c, alive in found if alive]
-        rows[module] = {"module": module, "mutants": len(found), "survivors": survivors}
+        reasons = survived(before, module)
+        mine = [(change, alive) for name, _, change, alive in tried if name == module]
+        # A line may hold the same thing twice.
+        alive = dict.fromkeys(change for change, alive in mine if alive)
+        if again:
+            alive |= dict.fromkeys(change for change in reasons if change not in dict(mine))
+        survivors = [{"change": change, "why": reasons.get(change, "")} for change in alive]
+        count = before[module]["mutants"] if again else len(mine)
+        rows[module] = {"module": module, "mutants": count, "survivors": survivors}
     # Written without the package: the one that this process would import is a mutant's.
     path.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows.values()) + "\n]\n")
 
@@ -144,14 +161,20 @@ def main() -> None:
     parser.add_argument("--only")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
+    path = options.out and options.out / "mutants.json"
+    before = recorded(path)
     every = [
         (module, *mutant)
         for module in TESTS
         if options.only in (None, module)
         for mutant in mutants((ROOT / f"src/invariantnet/{module}.py").read_text())
     ]
-    chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))
+    if options.again:
+        chosen = [mutant for mutant in every if mutant[2] in survived(before, mutant[0])]
+    else:
+        chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))
     tried = []
     with a_copy() as folder:
         if not survives(folder, "groups", (ROOT / "src/invariantnet/groups.py").read_text(), ["test_groups"], 600):
@@ -160,8 +183,8 @@ def main() -> None:
             alive = survives(folder, module, content, TESTS[module], options.seconds)
             tried.append((module, line, change, alive))
             print(f"{'SURVIVES' if alive else 'noticed '}  {module}.py:{line}  {change[:150]!r}", flush=True)
-            if options.out:
-                remember(options.out / "mutants.json", tried)
+            if path:
+                remember(path, before, tried, options.again)
     print(f"{len(chosen)} of {len(every)} mutants, {sum(alive for *_, alive in tried)} survive")
 
 
