@@ -75,6 +75,7 @@ MODELS = {
     "probabilities that are one word": inside("posterior", probabilities="no"),
     "probabilities below zero": inside("posterior", probabilities=[-0.5, 1.5]),
     "evidence that is one word": inside("posterior", log_evidence="no"),
+    "fewer orders than names": inside("posterior", orders=[1]),
     "names that are numbers": inside("posterior", names=[1, 2]),
     "no history": without("history"),
     "history that is text": record(history="long"),

@@ -188,6 +188,20 @@ def test_verdict_in_words(probabilities, words):
     assert posterior_with(*probabilities).verdict.startswith(words)
 
 
+def test_a_posterior_is_shown_whole_or_not_at_all():
+    posterior = SymmetryPosterior(
+        ("trivial", "rot90"), (1, 4), (0.25, 0.75), (-9.0, -8.0), (0.0, 0.0), 10, ("trivial",)
+    )
+    lines = str(posterior).splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["trivial", "1", "0.250", "≤", "-9.0"],
+        ["rot90", "4", "0.750", "-8.0"],
+    ]
+    assert posterior.log_bayes_factors == (-1.0, 0.0)
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        str(replace(posterior, orders=(1,)))
+
+
 def test_doubt_bounds_the_price_of_a_surprise():
     sure = nn.Linear(1, 4)
     nn.init.constant_(sure.weight, 0)
