@@ -46,6 +46,12 @@ OF_POSTERIOR = (
     "test_prior_of_hypotheses",
     "test_verdict_in_words",
     "test_a_posterior_is_shown_whole_or_not_at_all",
+    "test_strength_in_words",
+    "test_a_second_opinion_is_shown_where_it_was_asked_for",
+    "test_the_largest_group_within_the_tolerance_is_bought",
+    "test_the_mean_of_networks_is_that_of_their_probabilities",
+    "test_bootstrap_in_parts_is_the_same",
+    "test_weights_of_examples_scale_their_evidence",
 )
 TESTS = {
     "groups": ["test_groups", "test_catalogue"],
