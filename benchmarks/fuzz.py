@@ -1,9 +1,10 @@
 """Damaged files, without end: every reader gets mutated bytes of good files, and may raise nothing but ValueError.
 
-Usage: .venv/bin/python benchmarks/fuzz.py [--seconds 60] [--seed 0] [--only npz] [--atheris]
+Usage: .venv/bin/python benchmarks/fuzz.py [--seconds 60] [--seed 0] [--only npz] [--atheris] [--out results]
 
-Mutations are random; with --atheris, where that is installed, they are led by coverage instead. The bytes that
-crashed a reader are written to the working folder, for a test.
+Mutations are random; with --atheris, where that is installed, they are led by coverage instead, one reader after
+the other in a process of its own, each for its share of the seconds. The bytes that crashed a reader are written
+to the working folder, for a test; with --out, the counts to fuzz.json.
 """
 
 import argparse
@@ -11,13 +12,16 @@ import contextlib
 import io
 import json
 import random
+import re
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -34,6 +38,7 @@ with instrumented:
     from invariantnet.inference.evidence import BlockScore
     from invariantnet.inference.store import FolderStore
     from invariantnet.persistence import MODEL, RUN
+    from invariantnet.storage import write_json
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.random((20, 4, 4)).astype(np.float32), np.array(["cat", "dog"] * 10)
@@ -77,6 +82,7 @@ def targets(folder: Path) -> dict[str, Target]:
         found[kind.lower()] = Target(content, _image(folder / f"images {kind}", f"bad.{kind.lower()}"))
     for name in (RUN, MODEL):
         found[name] = Target(good[name], _model(folder / f"run {name}", name, good))
+    found["values of run.json"] = Target(b"\x00\x001", _values(folder / "run of values", good))
     store = FolderStore(folder / "store")
     store["a"] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
     (path,) = store.folder.iterdir()
@@ -170,9 +176,37 @@ def _model(folder: Path, name: str, good: dict[str, bytes]) -> Callable[[bytes],
         clf = InvariantClassifier.load(folder)
         p = clf.predict_proba(X)
         assert p.shape == (len(X), len(clf.classes_))
-        json.dumps(clf.posterior_.verdict)
+        json.dumps([clf.posterior_.verdict, str(clf.posterior_), repr(clf)])
 
     return read
+
+
+def _values(folder: Path, good: dict[str, bytes]) -> Callable[[bytes], object]:
+    """One value of the record, of which two bytes say which, is replaced by the JSON or the text that follows."""
+    read_model = _model(folder, RUN, good)
+    places = list(_places(json.loads(good[RUN])))
+
+    def read(content: bytes) -> None:
+        record = json.loads(good[RUN])
+        *way, last = places[int.from_bytes(content[:2]) % len(places)]
+        inner = record
+        for step in way:
+            inner = inner[step]
+        try:
+            inner[last] = json.loads(content[2:])
+        except (ValueError, RecursionError):
+            inner[last] = content[2:].decode(errors="replace")
+        read_model(json.dumps(record).encode())
+
+    return read
+
+
+def _places(value: Any) -> Iterator[list[Any]]:
+    """The way to every value inside, however deep."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in inside:
+        yield [step]
+        yield from ([step, *rest] for rest in _places(inner))
 
 
 def _score(path: Path) -> Callable[[bytes], object]:
@@ -189,44 +223,65 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only")
     parser.add_argument("--atheris", action="store_true")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         chosen = {n: t for n, t in targets(Path(folder)).items() if options.only in (None, n)}
-        led_by_coverage(chosen, options.seconds) if options.atheris else at_random(chosen, options)
+        if options.atheris and options.only:
+            led_by_coverage(chosen[options.only], options.seconds)
+        tried, crashed = one_by_one(list(chosen), options) if options.atheris else at_random(chosen, options)
+    if options.out:
+        way = "led by coverage" if options.atheris else "at random"
+        path = options.out / "fuzz.json"
+        rows = json.loads(path.read_text()) if path.exists() else []
+        rows = [row for row in rows if row["mutations"] != way]
+        rows += [{"mutations": way, "reader": n, "files": tried[n], "crashes": crashed[n]} for n in tried]
+        write_json(path, rows)
+    print(f"{sum(tried.values()):,} files, {sum(crashed.values())} crashes; {tried}")
+    sys.exit(any(crashed.values()))
 
 
-def at_random(chosen: dict[str, Target], options: argparse.Namespace) -> None:
+Counts = dict[str, int]
+
+
+def at_random(chosen: dict[str, Target], options: argparse.Namespace) -> tuple[Counts, Counts]:
     rng = random.Random(options.seed)
-    tried, crashed = dict.fromkeys(chosen, 0), 0
+    tried, crashed = dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0)
     end = time.monotonic() + options.seconds
     while time.monotonic() < end:
         for name, target in chosen.items():
             content = mutate(target.good, rng)
             tried[name] += 1
             if fault := crash(target, content):
-                crashed += 1
+                crashed[name] += 1
                 Path(f"crash-{name.replace(' ', '-')}-{tried[name]}").write_bytes(content)
                 print(f"{name}: {fault}", flush=True)
-    print(
-        f"{sum(tried.values()):,} files, {crashed} crashes; " + ", ".join(f"{k} {v:,}" for k, v in tried.items())
-    )
-    sys.exit(crashed > 0)
+    return tried, crashed
 
 
-def led_by_coverage(chosen: dict[str, Target], seconds: float) -> None:
-    import atheris
+def one_by_one(names: list[str], options: argparse.Namespace) -> tuple[Counts, Counts]:
+    """Every reader in a process of its own: libFuzzer ends the one that it runs in."""
+    tried, crashed = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for name in names:
+        command = [sys.executable, __file__, "--atheris", "--only", name]
+        seconds = str(max(1, options.seconds / len(names)))
+        done = subprocess.run([*command, "--seconds", seconds], stderr=subprocess.PIPE, text=True, check=False)
+        tried[name] = int(re.findall(r"^(?:#|stat::number_of_executed_units: )(\d+)", done.stderr, re.M)[-1])
+        if done.returncode:
+            crashed[name] = 1
+            print(f"{name}: {done.stderr}", flush=True)
+    return tried, crashed
 
-    (target,) = (
-        chosen.values() if len(chosen) == 1 else sys.exit("--atheris takes one reader: name it with --only")
-    )
 
+def led_by_coverage(target: Target, seconds: float) -> None:
     def once(content: bytes) -> None:
         if fault := crash(target, content):
             raise RuntimeError(fault)
 
     corpus = Path(tempfile.mkdtemp())
     (corpus / "good").write_bytes(target.good)
-    atheris.Setup([sys.argv[0], str(corpus), f"-max_total_time={int(seconds)}"], once)
+    limits = [f"-max_total_time={int(seconds)}", "-max_len=4096", "-print_final_stats=1"]
+    atheris.Setup([sys.argv[0], str(corpus), *limits], once)
     atheris.Fuzz()
 
 

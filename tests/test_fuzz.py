@@ -12,7 +12,17 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import fuzz
 
 IMAGES = ("png", "jpeg", "gif", "bmp", "tiff", "webp", "ppm")
-NAMES = ("npz", "compressed npz", "npy", "csv", *IMAGES, "run.json", "model.safetensors", "score")
+NAMES = (
+    "npz",
+    "compressed npz",
+    "npy",
+    "csv",
+    *IMAGES,
+    "run.json",
+    "model.safetensors",
+    "values of run.json",
+    "score",
+)
 
 
 @pytest.fixture(scope="module")

@@ -173,3 +173,37 @@ def test_max_order():
 def test_sign_changes_have_no_orbits():
     with pytest.raises(ValueError, match="use invariant_basis"):
         inv.group("sign", shape=(3,)).orbits()
+
+
+def test_what_is_no_element():
+    d4, every = inv.group("d4", shape=(3, 3)), inv.group("permutations", shape=(20, 2))
+    assert np.arange(9) in d4
+    assert np.arange(5) not in d4
+    assert np.eye(9) not in d4
+    third = Group.from_matrices([rotation(2 * np.pi / 3)])
+    assert rotation(4 * np.pi / 3) in third
+    assert -rotation(4 * np.pi / 3) not in third
+    negated = np.arange(40)
+    assert negated in every
+    negated[0] = 40
+    assert negated not in every, "it changes a sign"
+
+
+@pytest.mark.parametrize("name", ["d4", "permutations"])
+def test_as_many_are_sampled_as_are_asked_for(name):
+    group = inv.group(name, shape=(20, 20))
+    assert group.can_list_elements == (name == "d4")
+    drawn = group.sample(5, seed=0)
+    assert drawn.shape == (5, 400)
+    assert (drawn[0] == np.arange(400)).all()
+
+
+def test_which_groups_are_listed(monkeypatch):
+    def listed(order, entries):
+        monkeypatch.setattr(inv.groups, "MAX_ORDER", order)
+        monkeypatch.setattr(inv.groups, "MAX_ENTRIES", entries)
+        return inv.group("d4", shape=(3, 3)).can_list_elements
+
+    assert listed(8, 8 * 9)
+    assert not listed(7, 8 * 9)
+    assert not listed(8, 8 * 9 - 1)

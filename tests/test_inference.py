@@ -10,7 +10,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, block_ends, pointwise
-from invariantnet.inference.posterior import bootstrap_probabilities, log_prior_of
+from invariantnet.inference.posterior import Price, bootstrap_probabilities, log_prior_of, mean_prediction
 from invariantnet.likelihoods import Categorical
 from invariantnet.measures import hypotheses
 from invariantnet.nn import Symmetrized, mlp
@@ -186,6 +186,70 @@ def posterior_with(*probabilities):
 )
 def test_verdict_in_words(probabilities, words):
     assert posterior_with(*probabilities).verdict.startswith(words)
+
+
+def test_a_posterior_is_shown_whole_or_not_at_all():
+    posterior = SymmetryPosterior(
+        ("trivial", "rot90"), (1, 4), (0.25, 0.75), (-9.0, -8.0), (0.0, 0.0), 10, ("trivial",)
+    )
+    lines = str(posterior).splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["trivial", "1", "0.250", "≤", "-9.0"],
+        ["rot90", "4", "0.750", "-8.0"],
+    ]
+    assert posterior.log_bayes_factors == (-1.0, 0.0)
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        str(replace(posterior, orders=(1,)))
+
+
+@pytest.mark.parametrize(
+    ("best", "word"), [(0.99, "decisive"), (0.989, "strong"), (0.9, "strong"), (0.899, "inconclusive")]
+)
+def test_strength_in_words(best, word):
+    assert posterior_with(1 - best, best).strength == word
+
+
+def test_a_second_opinion_is_shown_where_it_was_asked_for():
+    posterior = posterior_with(0.25, 0.75)
+    assert posterior.second_opinion is None
+    assert "Laplace" not in posterior.verdict
+    assert replace(posterior, laplace=(-2.0, -1.0)).verdict.endswith("; Laplace's approximation agrees")
+    assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith("; Laplace's approximation favours trivial")
+
+
+def test_the_largest_group_within_the_tolerance_is_bought():
+    prices = [
+        Price("trivial", 1, 0.0, {}),
+        Price("rot90", 4, 0.3, {}),
+        Price("flips", 4, 0.2, {}),
+        Price("d4", 8, 0.5, {}),
+    ]
+    posterior = replace(posterior_with(0.75, 0.125, 0.125), prices=tuple(prices))
+    bought = {0.0: "trivial", 0.1: "trivial", 0.2: "flips", 0.4: "flips", 0.5: "d4", 9.0: "d4"}
+    assert {tolerance: posterior.within(tolerance) for tolerance in bought} == bought
+    assert replace(posterior, prices=(prices[3],)).within(0.4) == "trivial"
+    assert replace(posterior, prices=(prices[1],)).within(0.4) == "rot90"
+
+
+def test_the_mean_of_networks_is_that_of_their_probabilities():
+    values = np.random.default_rng(0).normal(-1, 1, (3, 4, 5))
+    np.testing.assert_allclose(mean_prediction(values), np.log(np.exp(values).mean(1)))
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_bootstrap_in_parts_is_the_same(monkeypatch, seeds):
+    values = np.random.default_rng(0).normal(-1, 0.5, (3, seeds, 60))
+    whole = bootstrap_probabilities(values, np.zeros(3), seed=1)
+    monkeypatch.setattr("invariantnet.inference.posterior.CHUNK", 170)
+    np.testing.assert_allclose(bootstrap_probabilities(values, np.zeros(3), seed=1), whole)
+    assert whole.sum() == pytest.approx(1)
+
+
+def test_weights_of_examples_scale_their_evidence():
+    values = np.random.default_rng(0).normal(-1, 0.1, (2, 2, 50))
+    heavy = bootstrap_probabilities(values, np.zeros(2), 0, weight=np.full(50, 3.0))
+    np.testing.assert_allclose(heavy, bootstrap_probabilities(values, np.zeros(2), 0, weight=3.0))
+    assert abs(heavy[0] - 0.5) > abs(bootstrap_probabilities(values, np.zeros(2), 0)[0] - 0.5)
 
 
 def test_doubt_bounds_the_price_of_a_surprise():

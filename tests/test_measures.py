@@ -58,12 +58,29 @@ def test_equal_groups_are_merged():
     assert names(groups("vflip", "hflip", shape=(1, 1))) == ["trivial"]
 
 
+def test_as_many_hypotheses_as_are_promised():
+    swaps = [[0, *range(1, 40)] for _ in range(32)]
+    for i, swap in enumerate(swaps, 1):
+        swap[0], swap[i] = i, 0
+    candidates = [Group.from_permutations([swap], name=f"swap{i}") for i, swap in enumerate(swaps)]
+    assert len(hypotheses(candidates[:31], closed=False)) == 32
+    with pytest.raises(ValueError, match="more than 32 hypotheses"):
+        hypotheses(candidates, closed=False)
+
+
+def test_of_equal_groups_the_plainer_name_stays():
+    (flips,) = groups("flips")
+    joined = Group("a+z", flips.generators, flips.shape, known_order=4)
+    for candidates in ([joined, flips], [flips, joined]):
+        assert names(candidates) == ["trivial", "flips"]
+
+
 def test_too_many_and_ill_fitting_candidates():
     with pytest.raises(ValueError, match="more than 4 hypotheses"):
         hypotheses(groups("hflip", "vflip", "transpose"), limit=4)
     with pytest.raises(ValueError, match="at least one"):
         hypotheses([])
-    with pytest.raises(ValueError, match="different lengths"):
+    with pytest.raises(ValueError, match="candidates on inputs of different lengths"):
         hypotheses([*groups("rot90"), *groups("rot90", shape=(3, 3))])
 
 
@@ -96,6 +113,19 @@ def test_huge_groups_are_sampled():
     assert all(element in group for element in measure.elements[:10])
 
 
+def test_what_can_be_listed_within_the_limit_is_not_sampled():
+    (d4,) = groups("d4")
+    assert torch.equal(Measure.of([d4], sampled=8).haar, torch.full((8, 1), 1 / 8))
+    assert len(Measure.of([d4], sampled=3).elements) <= 3
+
+
+def test_sampled_elements_are_the_same_every_time():
+    (group,) = groups("permutations", shape=(20, 2))
+    drawn = Measure.of([group], sampled=10).elements
+    assert torch.equal(drawn, Measure.of([group], sampled=10, seed=0).elements)
+    assert not torch.equal(drawn, Measure.of([group], sampled=10, seed=1).elements)
+
+
 def test_sampled_elements_are_nearly_uniform():
     group = Group.from_permutations([[1, 0, 2, 3], [1, 2, 3, 0]])
     for elements in (
@@ -106,3 +136,31 @@ def test_sampled_elements_are_nearly_uniform():
         assert len(counts) == 24
         assert counts.min() > 120
         assert counts.max() < 320
+
+
+def turn(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def test_matrices_that_differ_by_rounding_are_one_element():
+    """The half turn, as the third power of a sixth, and as index array."""
+    sixth, half = Group.from_matrices([turn(np.pi / 3)]), Group.from_matrices([-np.eye(2)])
+    assert not half.is_matrix_group
+    assert not any((member == -np.eye(2)).all() for member in sixth.elements.numpy())
+    for groups in ([sixth, half], [half, sixth]):
+        measure = Measure.of(groups)
+        assert measure.elements.shape == (6, 2, 2)
+        torch.testing.assert_close(measure.elements[0], torch.eye(2, dtype=torch.float64))
+        assert sorted(measure.haar.sum(1).tolist()) == pytest.approx([1 / 6] * 4 + [2 / 3] * 2)
+
+
+@pytest.mark.parametrize("placement", ["features", "outputs"])
+def test_a_mixture_of_matrices_and_index_arrays(placement):
+    from invariantnet.nn import Symmetrized, mlp
+
+    third = Group.from_matrices([turn(2 * np.pi / 3)])
+    network = Symmetrized(mlp((2,), 3, 4), [*groups("trivial", shape=(2,)), third], placement).double()
+    x, one_hot = torch.rand(5, 2).double(), torch.tensor([0.0, 1.0]).double()
+    plain, moved = (network(t, one_hot) for t in (x, x @ torch.from_numpy(turn(2 * np.pi / 3)).T))
+    torch.testing.assert_close(plain, moved, atol=1e-6, rtol=1e-6)
+    assert not torch.allclose(network(x), plain)

@@ -14,6 +14,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from invariantnet.catalogue import join
+from invariantnet.closure import as_matrices
 from invariantnet.groups import Group
 
 MAX_HYPOTHESES = 32
@@ -70,10 +71,14 @@ class Measure:
         position: dict[bytes, int] = {}
         elements: list[np.ndarray] = []
         entries: list[tuple[int, int, float]] = []
+        matrices = any(group.is_matrix_group for group in groups)
         for k, group in enumerate(groups):
             members = _members(group, sampled, seed)
+            if matrices and not group.is_matrix_group:
+                members = as_matrices(members)
             for member in members:
-                key = np.round(member, 6).tobytes() if group.is_matrix_group else member.tobytes()
+                # Zero has two signs.
+                key = (np.round(member, 6) + 0.0).tobytes() if matrices else member.tobytes()
                 if key not in position:
                     position[key] = len(elements)
                     elements.append(member)

@@ -135,7 +135,12 @@ def posterior_from(stored: dict[str, Any]) -> SymmetryPosterior:
     for name in ("log_evidence", "log_evidence_spread"):
         values[name] = tuple(math.nan if v is None else v for v in values[name])
     values["prices"] = tuple(Price(**price) for price in values["prices"])
-    return SymmetryPosterior(**values)
+    found = SymmetryPosterior(**values)
+    # What cannot be said of it now could not be said later either.
+    if not all(isinstance(name, str) for name in found.names) or not 0 <= min(found.probabilities) <= 1:
+        raise ValueError(f"{found.probabilities} are no probabilities of {found.names}")
+    str(found), found.log_bayes_factors, found.within(1.0)
+    return found
 
 
 def folded(network: nn.Module) -> nn.Module:

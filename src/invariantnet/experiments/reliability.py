@@ -9,8 +9,9 @@ from invariantnet.experiments.tables import markdown
 
 def reliability_page(folder: Path) -> str:
     """The whole page as Markdown."""
-    faults, load = (json.loads((folder / f"{name}.json").read_text()) for name in ("faults", "load"))
-    return PAGE.format(faults=_faults(faults), load=_load(load))
+    measured = ("faults", "load", "fuzz", "mutants")
+    faults, load, fuzz, mutants = (json.loads((folder / f"{name}.json").read_text()) for name in measured)
+    return PAGE.format(faults=_faults(faults), load=_load(load), fuzz=_fuzz(fuzz), mutants=_mutants(mutants))
 
 
 def _faults(rows: list[dict[str, Any]]) -> str:
@@ -42,10 +43,28 @@ def _load(rows: list[dict[str, Any]]) -> str:
     )
 
 
+def _fuzz(rows: list[dict[str, Any]]) -> str:
+    return markdown(
+        ["reader", "mutated files", "crashes"],
+        [[row["reader"], f"{row['files']:,}", f"{row['crashes']:,}"] for row in rows],
+    )
+
+
+def _mutants(rows: list[dict[str, Any]]) -> str:
+    counts = [[row["module"], f"{row['mutants']}", f"{len(row['survivors'])}"] for row in rows]
+    reasons = [
+        [row["module"], f"`{found['change'].replace('|', chr(92) + '|')}`", found["why"]]
+        for row in rows
+        for found in row["survivors"]
+    ]
+    table = markdown(["module", "changes tried", "not noticed"], counts)
+    return f"{table}\n{markdown(['module', 'change', 'why no test notices'], reasons)}" if reasons else table
+
+
 PAGE = """# Reliability
 
-*Written by `tools/write_docs.py` from `results/faults.json` and `results/load.json`, which the scripts
-`benchmarks/faults.py` and `benchmarks/load.py` make.*
+*Written by `tools/write_docs.py` from `faults.json`, `load.json`, `fuzz.json` and `mutants.json` in `results/`,
+which the scripts of these names in `benchmarks/` make.*
 
 ## Faults
 
@@ -62,9 +81,13 @@ memory), 130 for Ctrl-C. `invariantnet fit … --resume` goes on where it stoppe
 
 The tests hold a catalogue of several hundred wrong inputs: damaged, truncated, lying and hostile files of every
 kind, options, groups, shapes, types and labels. Each ends with status 2 (a `ValueError` in Python) and one line
-that names the fault and the remedy, and nothing is written. Every reader is fuzzed with mutated files; only a
-`ValueError` may come out. What is promised about files of strangers is in `SECURITY.md`.
+that names the fault and the remedy, and nothing is written. What is promised about files of strangers is in
+`SECURITY.md`.
 
+Every reader is fuzzed with mutated files; only a `ValueError` may come out. The tests do so with a few hundred of
+them; here is a longer run, with mutations that were led by coverage (atheris):
+
+{fuzz}
 A network whose loss is not finite ends its training at once, a warning names it, its hypothesis falls behind, and
 the others go on. If it is the final network, that is an error.
 
@@ -77,6 +100,11 @@ examples, classes and hypotheses found the symmetry that the data has. Rows to p
 there are. An `.npz`, a `.csv` and a folder of images are read whole. Seconds are those of one thread, on a machine
 that was busy with other work.
 
+## Tests of the tests
+
+One operator, constant or condition of the mathematics was changed at a time, and the tests of its module were run:
+
+{mutants}
 ## Same seed, same bits
 
 Equal seeds give equal files on one machine, whatever the order of the candidates and the number of processes. The
