@@ -198,8 +198,11 @@ def test_a_posterior_is_shown_whole_or_not_at_all():
         ["rot90", "4", "0.750", "-8.0"],
     ]
     assert posterior.log_bayes_factors == (-1.0, 0.0)
+    assert "race" not in repr(posterior), "it is long"
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         str(replace(posterior, orders=(1,)))
+    with pytest.raises(ValueError, match="were not stored"):
+        posterior.over_schemes()
 
 
 @pytest.mark.parametrize(
