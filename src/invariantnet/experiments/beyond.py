@@ -107,11 +107,11 @@ def _schemes_words(records: Flat) -> str:
 
 def _oracle(folder: Path) -> str:
     found = results.read(folder, "laplace")
-    apart = max(abs(r["log_evidence"] / r["log_evidence_laplace_torch"] - 1) for r in found)
+    apart = max(abs(r["log_evidence"] - r["log_evidence_laplace_torch"]) for r in found)
     variance = max(r["variance_apart"] for r in found)
     return (
-        f"Beside laplace-torch, on {len(found)} networks with the same priors, its evidence is off by a share of "
-        f"at most {apart:.0e}, the variances of the last layer's outputs by {variance:.0e} "
+        f"Beside laplace-torch, on {len(found)} networks with the same priors, it is less than "
+        f"{apart + 0.001:.3f} nats off, and the variances of the last layer's outputs a share of {variance:.0e} "
         "(`benchmarks/laplace_oracle.py`)."
     )
 
@@ -202,6 +202,10 @@ The same data sets, judged by Laplace's approximation of the marginal likelihood
 network for each hypothesis, trained on everything. {oracle}
 
 {opinions}
+Prequential evidence is right about as often with a thousand examples, and more often with fewer. Where the two
+agree, they are right more often than either alone. Laplace is cheaper on small data, and dearer on large, where
+it drops no hypothesis early.
+
 ## The whole posterior over π
 
 ![Posterior densities of π on the four data sets](pictures/schemes.png)
