@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from invariantnet.experiments.tables import markdown
-from invariantnet.inference.evidence import PER_BLOCK, Evidence
+from invariantnet.inference.evidence import GROWTH, PER_BLOCK
 
 TARGETS = {
     "paper layer, q = 1 (rot90), training step": 0.7,
@@ -72,7 +72,7 @@ def operations() -> float:
 
 def passes() -> float:
     """Over the data, by all networks of the example together; training sets grow in a geometric series."""
-    return HYPOTHESES * SEEDS * EPOCHS / (Evidence.growth - 1)
+    return HYPOTHESES * SEEDS * EPOCHS / (GROWTH - 1)
 
 
 def _core_seconds(growth: list[dict[str, Any]]) -> float:

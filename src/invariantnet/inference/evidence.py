@@ -53,6 +53,7 @@ PER_BLOCK = Training(
 PER_BLOCK_DEEP = replace(PER_BLOCK, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more."""
 
+GROWTH, FEW = 4.0, 1000
 PRICED = 1000
 """Examples of a block on which accuracies under each transformation are measured."""
 
@@ -65,8 +66,8 @@ class Evidence:
     """Networks per hypothesis."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
-    growth: float = 4.0
-    """Each training set is so many times the one before it."""
+    growth: float | None = None
+    """Each training set is so many times the one before it: by default 4, or 2 with fewer than 1,000 examples."""
     doubt: float = 0.01
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
     margin: float = 10.0
@@ -192,9 +193,11 @@ def block_ends(n: int, config: Evidence) -> list[int]:
     first = config.first_block or min(500, max(16, n // 16), n // 2)
     if not 0 < first < n:
         raise ValueError(f"a first block of {first} leaves none of {n} examples to predict: pass more data.")
+    # Few examples cost little, and every bit of them is needed.
+    growth = config.growth or (GROWTH if n >= FEW else 2.0)
     ends = [first]
     while ends[-1] < n:
-        ends.append(min(n, max(ends[-1] + 1, round(ends[-1] * config.growth))))
+        ends.append(min(n, max(ends[-1] + 1, round(ends[-1] * growth))))
     # A last block much smaller than its training set would cost a full training for few predictions.
     if len(ends) > 2 and n - ends[-2] < 0.25 * ends[-2]:
         del ends[-2]
