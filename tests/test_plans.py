@@ -1,0 +1,76 @@
+"""What the experiments beyond the paper would run, and what they would commit; nothing is trained here."""
+
+import pytest
+
+from invariantnet.experiments import beside, calibration, figures, fits, learning, posterior, schemes, uncertainty
+
+FULL, FEWER = 0, 9
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [posterior.posterior, calibration.calibration, schemes.schemes, learning.learning, uncertainty.uncertainty],
+)
+def test_every_run_has_a_name_of_its_own_and_later_seeds_leave_out_what_takes_long(plan):
+    first, later = plan(FULL), plan(FEWER)
+    keys = [r.key for r in (*first, *later)]
+    assert len(set(keys)) == len(keys)
+    assert len(later) <= len(first)
+    assert {r.seed for r in later} == {FEWER}
+
+
+def test_truths_are_among_the_hypotheses():
+    for recipe in posterior.posterior(FULL):
+        assert recipe.truth in (*recipe.groups, "trivial", "d4")
+
+
+def test_ours_beside_the_paper():
+    assert {r.n for r in beside.figure1("heldout", 0)} == {beside.HELD_OUT}
+    assert {r.n for r in beside.figure1("evidence", 0)} == {60_000}
+    assert "mnist:plain" not in {r.data for r in beside.figure2("evidence", 0)}
+    assert beside.table1("heldout", 0) == []
+    names = [beside.model_name(r) for r in beside.table1("evidence", 0)]
+    assert names == [
+        "ours (MLP, d4)",
+        "ours (CNN, d4)",
+        "ours (MLP, d4, all ten digits)",
+        "ours (CNN, d4, all ten digits)",
+    ]
+    assert [beside.model_name(r) for r in beside.table1("evidence", FEWER)] == ["ours (MLP, d4)"]
+
+
+@pytest.mark.parametrize("what", ["figure1", "figure2", "table1"])
+def test_records_beside_the_paper_have_its_fields(what):
+    plan = {"figure1": beside.figure1, "figure2": beside.figure2, "table1": beside.table1}[what]
+    recipes = plan("evidence", 0)
+    accuracy = dict.fromkeys(("own", "plain", "rotated", "flipped"), 97.0)
+    record = {"names": ["trivial"], "trajectory": [[1.0]], "predicted": [5], "accuracy": accuracy, "chosen": "d4"}
+    for row in beside.flatten(what, recipes, [record] * len(recipes)):
+        fields = {
+            "figure1": {"data", "trajectory"},
+            "figure2": {"data", "accuracy"},
+            "table1": {"plain", "chosen"},
+        }
+        assert fields[what] | {"method", "seed"} <= set(row)
+
+
+def test_calibration_is_flattened_and_drawn(tmp_path):
+    recipes = calibration.calibration(0)[:40]
+    record = {
+        "names": ["trivial", "other"],
+        "probabilities": [0.97, 0.03],
+        "laplace": "trivial",
+        "seconds": [1, 2],
+    }
+    rows = calibration.flatten(recipes, [record] * len(recipes))
+    assert {r["favourite"] for r in rows} == {"trivial"}
+    found = calibration.summary(rows)
+    assert found["confident"] == len(rows)
+    assert found["right among confident"] == pytest.approx(sum(r.truth == "trivial" for r in recipes) / len(rows))
+    assert all(path.exists() for path in figures.calibration(rows, tmp_path))
+
+
+def test_tables_of_scikit_learn_are_squares():
+    data = fits.load("table:wine", 0)
+    assert data.shape == (4, 4)
+    assert len(data.x_train) + len(data.x_test) == 178
