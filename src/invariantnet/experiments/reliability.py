@@ -9,9 +9,16 @@ from invariantnet.experiments.tables import markdown
 
 def reliability_page(folder: Path) -> str:
     """The whole page as Markdown."""
-    measured = ("faults", "load", "fuzz", "mutants")
-    faults, load, fuzz, mutants = (json.loads((folder / f"{name}.json").read_text()) for name in measured)
-    return PAGE.format(faults=_faults(faults), load=_load(load), fuzz=_fuzz(fuzz), mutants=_mutants(mutants))
+    measured = ("faults", "load", "fuzz", "mutants", "coverage")
+    faults, load, fuzz, mutants, covered = (json.loads((folder / f"{name}.json").read_text()) for name in measured)
+    return PAGE.format(
+        faults=_faults(faults),
+        load=_load(load),
+        fuzz=_fuzz(fuzz),
+        mutants=_mutants(mutants),
+        lines=covered["lines"],
+        branches=covered["branches"],
+    )
 
 
 def _faults(rows: list[dict[str, Any]]) -> str:
@@ -63,8 +70,8 @@ def _mutants(rows: list[dict[str, Any]]) -> str:
 
 PAGE = """# Reliability
 
-*Written by `tools/write_docs.py` from `faults.json`, `load.json`, `fuzz.json` and `mutants.json` in `results/`,
-which the scripts of these names in `benchmarks/` make.*
+*Written by `tools/write_docs.py` from `faults.json`, `load.json`, `fuzz.json`, `mutants.json` and
+`coverage.json` in `results/`; the first four are made by the scripts of these names in `benchmarks/`.*
 
 ## Faults
 
@@ -101,6 +108,8 @@ there are. An `.npz`, a `.csv` and a folder of images are read whole. Seconds ar
 that was busy with other work.
 
 ## Tests of the tests
+
+They run {lines} % of the program's lines and {branches} % of its branches (`make coverage`).
 
 One operator, constant or condition of the mathematics was changed at a time, and the tests of its module were run:
 
