@@ -81,7 +81,8 @@ def test_csv(tmp_path):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "no label column"),
+        ("", "the file is empty"),
+        ("\n \n", "the file is empty"),
         ("a,b\n1,2\n", "no label column 'label' or 'class'"),
         ("a,label\n1,x\n2\n", "line 3 has 1 fields"),
         ("a,label\n1,x\ntwo,y\n", "line 3: could not convert"),

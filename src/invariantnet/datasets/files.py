@@ -156,7 +156,12 @@ def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
             header, *rows = [row for row in csv.reader(lines) if row] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: cannot be read as CSV ({error}): save it as UTF-8 with a header.") from None
-    return [name.strip() for name in header], rows
+    names = [name.strip() for name in header]
+    if not any(names):
+        raise ValueError(
+            f"{path}: the file is empty: write a header with the columns' names and a line per example."
+        )
+    return names, rows
 
 
 def _label_column(names: list[str], label: str | None) -> int | None:
