@@ -53,7 +53,7 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
     """A slow reference: train, predict the next block, sum; for every hypothesis and seed."""
     x, y = corner_problem(170, 0, symmetric=True)
     groups = candidates("rot90")
-    config = Evidence(seeds=2, first_block=40, growth=2.0, margin=np.inf)
+    config = Evidence(seeds=2, sure=0.0, first_block=40, growth=2.0, margin=np.inf)
     posterior = gather_evidence(make_network, groups, x, y, config=config, seed=3)
     order = torch.randperm(170, generator=torch.Generator().manual_seed(3))
     x, y = x[order], y[order]
@@ -73,6 +73,23 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
         assert posterior.log_evidence_spread[k] == pytest.approx(float(both.log().sum(1).std()), rel=1e-3)
     assert posterior.examples == 130
     assert [row["examples"] for row in posterior.race] == [40, 130]
+
+
+@pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
+def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks):
+    x, y = corner_problem(80, 1, symmetric=True)
+    store, steps = {}, []
+    config = replace(FAST, sure=sure)
+    posterior = gather_evidence(
+        make_network, candidates("rot90"), x, y, config=config, store=store, on_network=steps.append
+    )
+    assert set(store) == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
+    assert len(steps) == len(store), "none is trained twice"
+    assert [step.done for step in steps][-1] == 1
+    again = gather_evidence(
+        make_network, candidates("rot90"), x, y, config=replace(config, seeds=networks, sure=0.0), store=store
+    )
+    assert posterior == again, "the same as if so many had been asked for"
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

@@ -20,20 +20,19 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from invariantnet.groups import Group, transform
+from invariantnet.groups import Group
 from invariantnet.inference.posterior import (
-    Price,
     SymmetryPosterior,
     bootstrap_probabilities,
     log_prior_of,
     mean_prediction,
 )
+from invariantnet.inference.prices import PRICED, all_priced, predict_moved, prices
 from invariantnet.likelihoods import Categorical, Likelihood
-from invariantnet.measures import Measure
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
-from invariantnet.rows import Rows, read
-from invariantnet.training import EVALUATION_BATCH, Training, predict, train
+from invariantnet.rows import Rows
+from invariantnet.training import Training, predict, train
 from invariantnet.workers import watched
 
 MakeNetwork = Callable[[Group], nn.Module]
@@ -54,8 +53,6 @@ PER_BLOCK_DEEP = replace(PER_BLOCK, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more."""
 
 GROWTH, FEW = 4.0, 1000
-PRICED = 1000
-"""Examples of a block on which accuracies under each transformation are measured."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,8 @@ class Evidence:
 
     seeds: int = 2
     """Networks per hypothesis."""
+    sure: float = 0.95
+    """Up to twice as many networks are trained while no hypothesis is as probable as this; 0 for no more."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
     growth: float | None = None
@@ -108,84 +107,120 @@ def gather_evidence(
 
     What is in `store` is not computed again, and every finished network's score goes into it.
     """
-    store = {} if store is None else store
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
-    likelihood = likelihood or Categorical()
-    x, y = x[order], y[order]
-    weight = None if weight is None else weight[order]
-    ends = block_ends(len(x), config)
-    blocks = list(itertools.pairwise(ends))
-    log_prior = log_prior_of(alpha, len(groups))
-    alive = list(range(len(groups)))
-    scored = np.zeros((len(groups), config.seeds, len(x) - ends[0]))
-    counts = np.ones(len(x) - ends[0]) if weight is None else weight[ends[0] :].double().cpu().numpy()
-    dropped: dict[int, int] = {}
-    race: list[dict[str, Any]] = []
-    accuracy: dict[int, dict[str, float]] = {}
-    spent = 0.0
-    for block, (start, end) in enumerate(blocks):
-        jobs = [(k, s) for k in alive for s in range(config.seeds)]
-        keys = [f"{groups[k].name}-{s}-{block}" for k, s in jobs]
-        missing = [(job, key) for job, key in zip(jobs, keys, strict=True) if key not in store]
+    race = _Race(
+        make_network,
+        groups,
+        _Examples(x[order], y[order], None if weight is None else weight[order]),
+        config,
+        likelihood or Categorical(),
+        log_prior_of(alpha, len(groups)),
+        seed,
+        {} if store is None else store,
+        on_network,
+    )
+    posterior = race.run(config.seeds)
+    # Networks differ by their starts. Where that leaves it open, the average of more of them says more.
+    for networks in range(config.seeds + 1, 2 * config.seeds + 1):
+        if config.tolerance or max(posterior.probabilities) >= config.sure:
+            break
+        posterior = race.run(networks)
+    return posterior
+
+
+@dataclass
+class _Race:
+    make_network: MakeNetwork
+    groups: Sequence[Group]
+    data: "_Examples"
+    config: Evidence
+    likelihood: Likelihood
+    log_prior: Float[np.ndarray, " schemes"]
+    seed: int
+    store: MutableMapping[str, BlockScore]
+    on_network: Callable[[Step], None] | None
+    spent: float = 0.0
+    """Cost of the networks trained so far."""
+
+    def run(self, networks: int) -> SymmetryPosterior:
+        """The whole race, with so many networks per hypothesis."""
+        groups, config = self.groups, self.config
+        ends = block_ends(len(self.data.x), config)
+        blocks = list(itertools.pairwise(ends))
+        alive = list(range(len(groups)))
+        scored = np.zeros((len(groups), networks, ends[-1] - ends[0]))
+        weight = self.data.weight
+        counts = np.ones(scored.shape[-1]) if weight is None else weight[ends[0] :].double().cpu().numpy()
+        dropped: dict[int, int] = {}
+        stages: list[dict[str, Any]] = []
+        accuracy: dict[int, dict[str, float]] = {}
+        for block, (start, end) in enumerate(blocks):
+            so_far = stages[-1]["log_evidence"] if stages else {}
+            for (k, s), score in self._scores(blocks, block, alive, networks, so_far).items():
+                scored[k, s, start - ends[0] : end - ends[0]] = score.log_likelihood
+                accuracy[k] = score.accuracy if s == 0 else accuracy[k]
+            until = end - ends[0]
+            bounded = _with_bounds(scored, counts, alive, dropped)[:, :, :until]
+            probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts[:until])
+            seen = mean_prediction(bounded) * counts[:until]
+            stages.append(
+                {
+                    "examples": until,
+                    "log_evidence": {groups[k].name: float(seen[k].sum()) for k in alive},
+                    "probabilities": {g.name: float(p) for g, p in zip(groups, probabilities, strict=True)},
+                }
+            )
+            if config.tolerance and all_priced(seen[:, start - ends[0] :], config.tolerance):
+                break
+            margin = np.inf if config.tolerance else config.margin
+            for k in _hopeless(seen, alive, [g.order for g in groups], margin):
+                alive.remove(k)
+                dropped[k] = until
+            if len(alive) == 1:
+                break
+        totals = (bounded * counts[:until]).sum(-1)
+        return SymmetryPosterior(
+            names=tuple(g.name for g in groups),
+            orders=tuple(g.order for g in groups),
+            probabilities=tuple(stages[-1]["probabilities"].values()),
+            log_evidence=tuple(seen.sum(1).tolist()),
+            log_evidence_spread=tuple(totals.std(1, ddof=int(networks > 1)).tolist()),
+            examples=until,
+            dropped=tuple(groups[k].name for k in sorted(dropped)),
+            prices=tuple(prices(groups, accuracy, seen, start - ends[0], dropped)),
+            race=tuple(stages),
+            pointwise=seen[:, : min(dropped.values(), default=until)],
+        )
+
+    def _scores(
+        self, blocks: list[tuple[int, int]], block: int, alive: list[int], networks: int, so_far: dict[str, float]
+    ) -> dict[tuple[int, int], BlockScore]:
+        """Of every network on one block, by hypothesis and number; those that the store lacks are trained."""
+        (start, end), groups, config = blocks[block], self.groups, self.config
+        keys = {(k, s): f"{groups[k].name}-{s}-{block}" for k in alive for s in range(networks)}
+        missing = {job: key for job, key in keys.items() if key not in self.store}
         finished = joblib.Parallel(n_jobs=config.jobs, return_as="generator")(
             joblib.delayed(watched(_predict_block))(
-                make_network,
+                self.make_network,
                 groups[k],
                 groups if s == 0 else (),
-                _Examples(x[:end], y[:end], None if weight is None else weight[:end]),
+                self.data.part(0, end),
                 start,
-                likelihood,
+                self.likelihood,
                 config,
-                _mix(seed, s, block),
+                _mix(self.seed, s, block),
             )
-            for (k, s), _ in missing
+            for k, s in missing
         )
-        for ((k, s), key), score in zip(missing, finished, strict=True):
-            store[key] = score
-            if on_network:
-                spent += _cost(groups[k], start)
-                ahead = sum(
-                    _cost(groups[j], start) for (j, _), later in zip(jobs, keys, strict=True) if later not in store
-                )
-                ahead += config.seeds * sum(
-                    _cost(groups[j], past) for j in alive for past, _ in blocks[block + 1 :]
-                )
-                so_far = race[-1]["log_evidence"] if race else {}
-                on_network(Step(groups[k].name, s, block, len(blocks), spent / (spent + ahead), so_far))
-        for (k, s), key in zip(jobs, keys, strict=True):
-            scored[k, s, start - ends[0] : end - ends[0]] = store[key].log_likelihood
-            accuracy[k] = store[key].accuracy if s == 0 else accuracy[k]
-        until = end - ends[0]
-        bounded = _with_bounds(scored, counts, alive, dropped)[:, :, :until]
-        probabilities = bootstrap_probabilities(bounded, log_prior, seed, counts[:until])
-        seen = mean_prediction(bounded) * counts[:until]
-        race.append(
-            {
-                "examples": until,
-                "log_evidence": {groups[k].name: float(seen[k].sum()) for k in alive},
-                "probabilities": {g.name: float(p) for g, p in zip(groups, probabilities, strict=True)},
-            }
-        )
-        if config.tolerance and _all_priced(seen[:, start - ends[0] :], config.tolerance):
-            break
-        for k in _hopeless(seen, alive, [g.order for g in groups], np.inf if config.tolerance else config.margin):
-            alive.remove(k)
-            dropped[k] = until
-        if len(alive) == 1:
-            break
-    totals = (bounded * counts[:until]).sum(-1)
-    return SymmetryPosterior(
-        names=tuple(g.name for g in groups),
-        orders=tuple(g.order for g in groups),
-        probabilities=tuple(race[-1]["probabilities"].values()),
-        log_evidence=tuple(seen.sum(1).tolist()),
-        log_evidence_spread=tuple((totals.std(1, ddof=1) if config.seeds > 1 else totals.std(1)).tolist()),
-        examples=until,
-        dropped=tuple(groups[k].name for k in sorted(dropped)),
-        prices=tuple(_prices(groups, accuracy, seen, start - ends[0], dropped)),
-        race=tuple(race),
-        pointwise=seen[:, : min(dropped.values(), default=until)],
-    )
+        for (job, key), score in zip(missing.items(), finished, strict=True):
+            self.store[key] = score
+            self.spent += _cost(groups[job[0]], start)
+            if self.on_network:
+                ahead = sum(_cost(groups[k], start) for (k, _), later in keys.items() if later not in self.store)
+                ahead += networks * sum(_cost(groups[k], past) for k in alive for past, _ in blocks[block + 1 :])
+                done = self.spent / (self.spent + ahead)
+                self.on_network(Step(groups[job[0]].name, job[1], block, len(blocks), done, so_far))
+        return {job: self.store[key] for job, key in keys.items()}
 
 
 def block_ends(n: int, config: Evidence) -> list[int]:
@@ -281,47 +316,6 @@ def _hopeless(seen: np.ndarray, alive: list[int], orders: Sequence[int], margin:
         if any(gap.sum() > margin + 4 * np.sqrt(len(gap)) * gap.std() for gap in gaps):
             found.append(k)
     return found
-
-
-def _all_priced(block: np.ndarray, tolerance: float) -> bool:
-    """Whether each hypothesis' loss per example is four standard errors from the tolerance, on either side."""
-    gaps = block[block.sum(1).argmax()] - block
-    return bool((abs(gaps.mean(1) - tolerance) > 4 * gaps.std(1) / np.sqrt(gaps.shape[1])).all())
-
-
-def _prices(
-    groups: Sequence[Group],
-    accuracy: dict[int, dict[str, float]],
-    seen: np.ndarray,
-    last: int,
-    dropped: dict[int, int],
-) -> list[Price]:
-    """Cost and benefit of each group, on the last block that it took part in."""
-    prices = []
-    for k, group in enumerate(groups):
-        until = dropped.get(k, seen.shape[-1])
-        part = slice(last if k not in dropped else 0, until)
-        best = seen[:, part].sum(1).max()
-        loss = float(best - seen[k, part].sum()) / (part.stop - part.start)
-        prices.append(Price(group.name, group.order, loss, accuracy[k]))
-    return prices
-
-
-def predict_moved(network: nn.Module, group: Group, x: Tensor | Rows, likelihood: Likelihood) -> Tensor:
-    """What the network says of each input under an element of the group, drawn for it."""
-    elements = Measure.of([group], sampled=SAMPLED).elements
-    drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
-    parts = x.split(EVALUATION_BATCH)
-    poses = drawn.split([len(part) for part in parts])
-    moved = (_moved(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
-    return torch.cat([predict(network, part, likelihood) for part in moved])
-
-
-def _moved(x: Tensor, elements: Tensor, drawn: Tensor) -> Tensor:
-    moved = torch.empty_like(x)
-    for g in drawn.unique():
-        moved[drawn == g] = transform(x[drawn == g], elements[g])
-    return moved
 
 
 def _mix(seed: int, replica: int, block: int) -> int:

@@ -10,7 +10,7 @@ from torch import nn
 from invariantnet import metrics
 from invariantnet.estimator import FINAL, InvariantClassifier
 from invariantnet.groups import Group, transform
-from invariantnet.inference.evidence import predict_moved
+from invariantnet.inference.prices import predict_moved
 from invariantnet.likelihoods import Categorical
 from invariantnet.measures import Measure
 from invariantnet.nn import Draws, Symmetrized, mlp

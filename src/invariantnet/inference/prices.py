@@ -1,0 +1,59 @@
+"""What invariance to each group costs, and what it buys."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from invariantnet.groups import Group, transform
+from invariantnet.inference.posterior import Price
+from invariantnet.likelihoods import Likelihood
+from invariantnet.measures import Measure
+from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.rows import Rows, read
+from invariantnet.training import EVALUATION_BATCH, predict
+
+PRICED = 1000
+"""Examples of a block on which accuracies under each transformation are measured."""
+
+
+def all_priced(block: np.ndarray, tolerance: float) -> bool:
+    """Whether each hypothesis' loss per example is four standard errors from the tolerance, on either side."""
+    gaps = block[block.sum(1).argmax()] - block
+    return bool((abs(gaps.mean(1) - tolerance) > 4 * gaps.std(1) / np.sqrt(gaps.shape[1])).all())
+
+
+def prices(
+    groups: Sequence[Group],
+    accuracy: dict[int, dict[str, float]],
+    seen: np.ndarray,
+    last: int,
+    dropped: dict[int, int],
+) -> list[Price]:
+    """Cost and benefit of each group, on the last block that it took part in."""
+    found = []
+    for k, group in enumerate(groups):
+        until = dropped.get(k, seen.shape[-1])
+        part = slice(last if k not in dropped else 0, until)
+        best = seen[:, part].sum(1).max()
+        loss = float(best - seen[k, part].sum()) / (part.stop - part.start)
+        found.append(Price(group.name, group.order, loss, accuracy[k]))
+    return found
+
+
+def predict_moved(network: nn.Module, group: Group, x: Tensor | Rows, likelihood: Likelihood) -> Tensor:
+    """What the network says of each input under an element of the group, drawn for it."""
+    elements = Measure.of([group], sampled=SAMPLED).elements
+    drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
+    parts = x.split(EVALUATION_BATCH)
+    poses = drawn.split([len(part) for part in parts])
+    moved = (_moved(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
+    return torch.cat([predict(network, part, likelihood) for part in moved])
+
+
+def _moved(x: Tensor, elements: Tensor, drawn: Tensor) -> Tensor:
+    moved = torch.empty_like(x)
+    for g in drawn.unique():
+        moved[drawn == g] = transform(x[drawn == g], elements[g])
+    return moved
