@@ -50,14 +50,18 @@ def photos(folder: Path) -> None:
             Image.fromarray(np.rot90(stripes, turn)).save(folder / name / f"{i}.png")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md"])
-def test_commands_run_as_they_are_written(page, tmp_path):
-    photos(tmp_path / "photos")
-    photos(tmp_path / "new_photos")
+def commands_of(page: str) -> list[list[str]]:
     lines = [line for code, _ in blocks(ROOT / page, "") for line in code.splitlines()]
-    commands = [
+    return [
         line.replace(".venv/bin/", "").split() for line in lines if re.match(r"(\.venv/bin/)?invariantnet", line)
     ]
+
+
+def test_commands_run_as_they_are_written(tmp_path):
+    photos(tmp_path / "photos")
+    photos(tmp_path / "new_photos")
+    commands = commands_of("README.md")
+    assert commands == commands_of("docs/quick-start.md")
     assert [command[1] for command in commands] == ["fit", "predict", "export"]
     for _, *arguments in commands:
         result = subprocess.run(

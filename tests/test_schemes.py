@@ -38,6 +38,8 @@ def test_variational_posterior_against_the_exact_one(alpha):
     np.testing.assert_allclose(found.mean, exact_means(values, alpha), atol=0.02)
     assert found.mean.sum() == pytest.approx(1)
     assert (found.r_hat < 1.01).all()
+    assert found.method == "variational"
+    np.testing.assert_allclose(np.divide(found.concentration, sum(found.concentration)), found.mean, atol=0.01)
 
 
 def test_nuts_agrees_with_the_exact_and_the_variational_posterior(monkeypatch):
@@ -46,6 +48,7 @@ def test_nuts_agrees_with_the_exact_and_the_variational_posterior(monkeypatch):
     sampled = scheme_posterior(values, NAMES, method="nuts")
     fitted = scheme_posterior(values, NAMES)
     exact = exact_means(values, (1.0, 1.0, 1.0))
+    assert (sampled.method, sampled.concentration, sampled.samples.shape) == ("nuts", None, (2, 300, 3))
     error = sampled.samples.std((0, 1)) / np.sqrt(sampled.effective_sample_size)
     assert (abs(sampled.mean - exact) < 5 * error + 0.005).all()
     np.testing.assert_allclose(fitted.interval(), sampled.interval(), atol=0.06)
@@ -78,6 +81,21 @@ def test_effective_sample_size_and_r_hat():
     assert tied == pytest.approx(4000 / 19, rel=0.5)
     apart = independent + np.array([0.0, 0.5])[:, None, None]
     assert (SchemePosterior(NAMES, apart, "nuts").r_hat > 1.2).all()
+
+
+@pytest.mark.parametrize("draws", [10, 11])
+def test_r_hat_against_a_plain_loop(draws):
+    """A chain is cut in two, so that one which drifts does not agree with itself."""
+    rng = np.random.default_rng(0)
+    samples = rng.random((2, draws, 1)) + np.linspace(0, 1, draws)[:, None]
+    halves = [half for chain in samples[..., 0] for half in (chain[: draws // 2], chain[-(draws // 2) :])]
+    n = draws // 2
+    within = sum(half.var(ddof=1) for half in halves) / 4
+    means = np.array([half.mean() for half in halves])
+    between = n * sum((means - means.mean()) ** 2) / 3
+    expected = np.sqrt(((n - 1) / n * within + between / n) / within)
+    found = SchemePosterior(("x",), samples, "nuts").r_hat
+    assert found == pytest.approx([expected])
 
 
 def test_interval_against_scipy():
