@@ -85,6 +85,7 @@ def test_csv(tmp_path):
         ("\n \n", "the file is empty"),
         ("a,b\n1,2\n", "no label column 'label' or 'class'"),
         ("a,label\n1,x\n2\n", "line 3 has 1 fields"),
+        ("\na,label\n1,x\n\n2\n", "line 5 has 1 fields"),
         ("a,label\n1,x\ntwo,y\n", "line 3: could not convert"),
         ("a,label\n1,x\nnan,y\n", "not finite"),
         ("a,label\n1,x\n2,x\n", "only one class"),

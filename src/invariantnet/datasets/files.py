@@ -62,7 +62,7 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
             "name it with label=… or --label."
         )
     values = _numbers(path, names, rows, column)
-    labels = np.array([row[column].strip() for row in rows])
+    labels = np.array([row[column].strip() for row in rows.values()])
     return _dataset(path, values, labels, None, None, shape or (values.shape[1],))
 
 
@@ -148,15 +148,17 @@ def _npy(path: Path) -> np.memmap[Any, Any]:
         ) from None
 
 
-def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
+def _csv(path: Path) -> tuple[list[str], dict[int, list[str]]]:
+    """The columns' names, and the cells of every line that is not empty, by its number in the file."""
     # A cell of a few characters becomes an object of some sixty bytes.
     must_fit(10 * path.stat().st_size, str(path), "split the file, or save it as .npz")
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
+            reader = csv.reader(lines)
+            rows = {reader.line_num: row for row in reader if row}  # noqa: B035 - it moves with the rows
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: cannot be read as CSV ({error}): save it as UTF-8 with a header.") from None
-    names = [name.strip() for name in header]
+    names = [name.strip() for name in rows.pop(next(iter(rows), 0), [])]
     if not any(names):
         raise ValueError(
             f"{path}: the file is empty: write a header with the columns' names and a line per example."
@@ -169,18 +171,16 @@ def _label_column(names: list[str], label: str | None) -> int | None:
     return next((names.index(name) for name in wanted if name in names), None)
 
 
-def _numbers(path: Path, names: list[str], rows: list[list[str]], without: int | None) -> np.ndarray:
+def _numbers(path: Path, names: list[str], rows: dict[int, list[str]], without: int | None) -> np.ndarray:
     """Every column but one."""
     values = np.empty((len(rows), len(names) - (without is not None)), np.float64)
-    for i, row in enumerate(rows):
+    for i, (line, row) in enumerate(rows.items()):
         if len(row) != len(names):
-            raise ValueError(
-                f"{path}: line {i + 2} has {len(row)} fields, the header {len(names)}: mend the line."
-            )
+            raise ValueError(f"{path}: line {line} has {len(row)} fields, the header {len(names)}: mend the line.")
         try:
             values[i] = [float(cell) for j, cell in enumerate(row) if j != without]
         except ValueError as error:
-            raise ValueError(f"{path}: line {i + 2}: {error}: encode it as a number or leave it out.") from None
+            raise ValueError(f"{path}: line {line}: {error}: encode it as a number or leave it out.") from None
     return values
 
 
