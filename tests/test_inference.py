@@ -148,6 +148,13 @@ def test_bootstrap_posterior_against_a_plain_loop():
     np.testing.assert_allclose(ours, np.mean(slow, 0), atol=0.03)
 
 
+def test_equal_examples_leave_no_doubt_about_their_sum():
+    """Whatever their weights, which add up to the number of examples."""
+    values = np.array([-1.0, -1.3])[:, None, None].repeat(5, axis=2)
+    p = bootstrap_probabilities(values, np.zeros(2), 0)
+    assert p[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
+
+
 def test_bootstrap_is_humble_about_differences_that_a_few_examples_make():
     even = np.full((2, 1, 400), -0.5)
     noisy = even.copy()
