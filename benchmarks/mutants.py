@@ -66,9 +66,11 @@ def mutants(source: str) -> Iterator[tuple[range, str, str]]:
     """Lines of the statement up to the change, what was changed, and the whole module with the change."""
     tree = ast.parse(source)
     starts = sorted({node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)})
-    # What a decorator is told is no mathematics, nor are settings: constants of a module, defaults of fields.
+    # What a decorator is told is no mathematics, nor are settings (constants of a module, defaults of fields), nor
+    # that two lengths are checked to be equal.
     apart = [part for node in ast.walk(tree) for part in getattr(node, "decorator_list", ())]
     apart += [node for node in tree.body if isinstance(node, ast.Assign)]
+    apart += [node for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "strict"]
     bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
     apart += [part for body in bodies for part in body if isinstance(part, ast.AnnAssign)]
     told = {id(node) for part in apart for node in ast.walk(part)}
