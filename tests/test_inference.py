@@ -155,6 +155,15 @@ def test_equal_examples_leave_no_doubt_about_their_sum():
     assert p[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
 
 
+def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
+    """One network of three knows the label, against three that guess among three."""
+    monkeypatch.setattr("invariantnet.inference.posterior.MIXES", 20_000)
+    values = np.log([[[1.0], [1e-300], [1e-300]], [[1 / 3]] * 3])
+    p = bootstrap_probabilities(values, np.zeros(2), 0, draws=20_000)
+    u = (np.arange(1000) + 0.5) / 1000
+    assert p[0] == pytest.approx(np.mean(2 * (1 - u) * u / (u + 1 / 3)), abs=0.006)
+
+
 def test_bootstrap_is_humble_about_differences_that_a_few_examples_make():
     even = np.full((2, 1, 400), -0.5)
     noisy = even.copy()
@@ -256,6 +265,8 @@ def test_the_largest_group_within_the_tolerance_is_bought():
     assert {tolerance: posterior.within(tolerance) for tolerance in bought} == bought
     assert replace(posterior, prices=(prices[3],)).within(0.4) == "trivial"
     assert replace(posterior, prices=(prices[1],)).within(0.4) == "rot90"
+    late = replace(posterior, prices=(Price("trivial", 1, 0.1, {}), Price("rot90", 4, 0.0, {})))
+    assert late.within(0.0) == "trivial", "the favourite, though another did better at last"
 
 
 def test_the_mean_of_networks_is_that_of_their_probabilities():

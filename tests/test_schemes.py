@@ -103,6 +103,14 @@ def test_interval_against_scipy():
     np.testing.assert_allclose(found.interval(0.9)[0], stats.beta(8, 2).ppf([0.05, 0.95]), atol=0.03)
 
 
+def test_a_posterior_is_asked_with_a_uniform_prior():
+    stored = SymmetryPosterior(
+        NAMES, (1, 4, 4), (1.0, 0.0, 0.0), (0.0,) * 3, (0.0,) * 3, 10, pointwise=labels(10, (0.7, 0.2, 0.1))
+    )
+    expected = scheme_posterior(stored.pointwise, NAMES, alpha=1.0, seed=0)
+    np.testing.assert_array_equal(stored.over_schemes().samples, expected.samples)
+
+
 def test_nothing_to_learn_from():
     with pytest.raises(ValueError, match="no label was predicted by every hypothesis"):
         scheme_posterior(np.zeros((2, 0)), NAMES[:2])
