@@ -48,7 +48,7 @@ TESTS = {
     "measures": ["test_measures"],
     "inference/posterior": ["test_inference", "test_laplace"],
     "inference/evidence": ["test_inference", "test_numerics"],
-    "inference/prices": ["test_inference"],
+    "inference/prices": ["test_prices", "test_inference"],
     "inference/heldout": ["test_inference"],
     "inference/laplace": ["test_laplace"],
     "inference/schemes": ["test_schemes"],
