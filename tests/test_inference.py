@@ -1,52 +1,19 @@
+"""By evidence and by held-out data: the symmetry that is there is found."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from corners import FAST, SHAPE, candidates, corner_problem, make_network
 from torch import nn
 
 import invariantnet as inv
-from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import PER_BLOCK, block_ends, pointwise
-from invariantnet.inference.posterior import Price, bootstrap_probabilities, log_prior_of, mean_prediction
+from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_evidence
+from invariantnet.inference.evidence import PER_BLOCK, pointwise
 from invariantnet.likelihoods import Categorical
-from invariantnet.measures import hypotheses
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training import train
-
-SHAPE = (3, 3)
-FAST = Evidence(seeds=2, first_block=40)
-
-
-def candidates(*names, shape=SHAPE):
-    return hypotheses([inv.group(name, shape=shape) for name in names])
-
-
-def make_network(group):
-    return Symmetrized(mlp(group.shape, 2, 16), [group])
-
-
-def corner_problem(n, seed, *, symmetric):
-    """Is the brightest of four corners bright? Any corner, or only the first: invariant to rotations, or not."""
-    x = torch.rand(n, 9, generator=torch.Generator().manual_seed(seed))
-    corners = x[:, [0, 2, 6, 8]] ** 3
-    y = (corners.mean(1) > 0.25) if symmetric else (corners[:, 0] > 0.25)
-    return x, y.long()
-
-
-@given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
-def test_blocks_grow_and_cover_everything(n, first, growth):
-    config = Evidence(first_block=first, growth=growth)
-    if (first or 1) >= n:
-        with pytest.raises(ValueError, match="leaves none"):
-            block_ends(n, config)
-        return
-    ends = block_ends(n, config)
-    assert ends[-1] == n
-    assert ends == sorted(set(ends))
-    assert ends[0] == (first or min(500, max(16, n // 16), n // 2))
 
 
 def test_evidence_is_the_sum_of_predictions_from_the_past():
@@ -73,23 +40,6 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
         assert posterior.log_evidence_spread[k] == pytest.approx(float(both.log().sum(1).std()), rel=1e-3)
     assert posterior.examples == 130
     assert [row["examples"] for row in posterior.race] == [40, 130]
-
-
-@pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
-def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks):
-    x, y = corner_problem(80, 1, symmetric=True)
-    store, steps = {}, []
-    config = replace(FAST, sure=sure)
-    posterior = gather_evidence(
-        make_network, candidates("rot90"), x, y, config=config, store=store, on_network=steps.append
-    )
-    assert set(store) == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
-    assert len(steps) == len(store), "none is trained twice"
-    assert [step.done for step in steps][-1] == 1
-    again = gather_evidence(
-        make_network, candidates("rot90"), x, y, config=replace(config, seeds=networks, sure=0.0), store=store
-    )
-    assert posterior == again, "the same as if so many had been asked for"
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -134,55 +84,6 @@ def test_racing_never_changes_the_winner(variant):
         assert raced.probabilities[raced.names.index(name)] < 0.05
 
 
-def test_bootstrap_posterior_against_a_plain_loop():
-    rng = np.random.default_rng(0)
-    values = rng.normal(-1, 0.5, (3, 2, 60))
-    log_prior = np.log([0.2, 0.3, 0.5])
-    ours = bootstrap_probabilities(values, log_prior, seed=1, draws=20_000)
-    slow = []
-    for _ in range(4000):
-        w, u = rng.dirichlet(np.ones(60)), rng.dirichlet(np.ones(2))
-        score = log_prior + 60 * np.array([np.log(u @ np.exp(scheme)) @ w for scheme in values])
-        p = np.exp(score - score.max())
-        slow.append(p / p.sum())
-    np.testing.assert_allclose(ours, np.mean(slow, 0), atol=0.03)
-
-
-def test_equal_examples_leave_no_doubt_about_their_sum():
-    """Whatever their weights, which add up to the number of examples."""
-    values = np.array([-1.0, -1.3])[:, None, None].repeat(5, axis=2)
-    p = bootstrap_probabilities(values, np.zeros(2), 0)
-    assert p[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
-
-
-def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
-    """One network of three knows the label, against three that guess among three."""
-    monkeypatch.setattr("invariantnet.inference.posterior.MIXES", 20_000)
-    values = np.log([[[1.0], [1e-300], [1e-300]], [[1 / 3]] * 3])
-    p = bootstrap_probabilities(values, np.zeros(2), 0, draws=20_000)
-    u = (np.arange(1000) + 0.5) / 1000
-    assert p[0] == pytest.approx(np.mean(2 * (1 - u) * u / (u + 1 / 3)), abs=0.006)
-
-
-def test_bootstrap_is_humble_about_differences_that_a_few_examples_make():
-    even = np.full((2, 1, 400), -0.5)
-    noisy = even.copy()
-    noisy[1, 0, :3] += 3.0
-    plain_softmax = 1 / (1 + np.exp(-9.0))
-    assert bootstrap_probabilities(noisy, np.zeros(2), 0)[1] < plain_softmax
-    np.testing.assert_allclose(bootstrap_probabilities(even, np.zeros(2), 0), [0.5, 0.5])
-    steady = even.copy()
-    steady[1] += 0.1
-    assert bootstrap_probabilities(steady, np.zeros(2), 0)[1] > 0.999
-
-
-def test_prior_of_hypotheses():
-    np.testing.assert_allclose(np.exp(log_prior_of((1.0, 3.0), 2)), [0.25, 0.75])
-    for alpha in (0.0, -1.0, (1.0,), (1.0, float("inf"))):
-        with pytest.raises(ValueError, match="is no prior"):
-            log_prior_of(alpha, 2)
-
-
 def test_prices_and_tolerance():
     x, y = corner_problem(500, 1, symmetric=False)
     posterior = gather_evidence(make_network, candidates("rot90"), x, y, config=Evidence(seeds=1, margin=np.inf))
@@ -196,98 +97,6 @@ def test_prices_and_tolerance():
     assert posterior.within(0.0) == "trivial"
     assert posterior.within(turned.nats_per_example + 0.01) == "rot90"
     assert posterior.within(turned.nats_per_example / 2) == "trivial"
-
-
-def posterior_with(*probabilities):
-    names = ("trivial", "rot90", "d4")[: len(probabilities)]
-    return SymmetryPosterior(
-        names, (1, 4, 8)[: len(names)], probabilities, (0.0,) * len(names), (0.0,) * len(names), 100
-    )
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "words"),
-    [
-        (
-            (0.001, 0.995, 0.004),
-            "decisive: the symmetry rot90, with probability 0.995 after 100 predictions; next d4",
-        ),
-        ((0.95, 0.03, 0.02), "strong: no symmetry"),
-        ((0.4, 0.35, 0.25), "inconclusive: no symmetry"),
-        ((1.0,), "decisive: no symmetry"),
-    ],
-)
-def test_verdict_in_words(probabilities, words):
-    assert posterior_with(*probabilities).verdict.startswith(words)
-
-
-def test_a_posterior_is_shown_whole_or_not_at_all():
-    posterior = SymmetryPosterior(
-        ("trivial", "rot90"), (1, 4), (0.25, 0.75), (-9.0, -8.0), (0.0, 0.0), 10, ("trivial",)
-    )
-    lines = str(posterior).splitlines()
-    assert [line.split() for line in lines[1:3]] == [
-        ["trivial", "1", "0.250", "≤", "-9.0"],
-        ["rot90", "4", "0.750", "-8.0"],
-    ]
-    assert posterior.log_bayes_factors == (-1.0, 0.0)
-    assert "race" not in repr(posterior), "it is long"
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
-        str(replace(posterior, orders=(1,)))
-    with pytest.raises(ValueError, match="were not stored"):
-        posterior.over_schemes()
-
-
-@pytest.mark.parametrize(
-    ("best", "word"), [(0.99, "decisive"), (0.989, "strong"), (0.9, "strong"), (0.899, "inconclusive")]
-)
-def test_strength_in_words(best, word):
-    assert posterior_with(1 - best, best).strength == word
-
-
-def test_a_second_opinion_is_shown_where_it_was_asked_for():
-    posterior = posterior_with(0.25, 0.75)
-    assert posterior.second_opinion is None
-    assert "Laplace" not in posterior.verdict
-    assert replace(posterior, laplace=(-2.0, -1.0)).verdict.endswith("; Laplace's approximation agrees")
-    assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith("; Laplace's approximation favours trivial")
-
-
-def test_the_largest_group_within_the_tolerance_is_bought():
-    prices = [
-        Price("trivial", 1, 0.0, {}),
-        Price("rot90", 4, 0.3, {}),
-        Price("flips", 4, 0.2, {}),
-        Price("d4", 8, 0.5, {}),
-    ]
-    posterior = replace(posterior_with(0.75, 0.125, 0.125), prices=tuple(prices))
-    bought = {0.0: "trivial", 0.1: "trivial", 0.2: "flips", 0.4: "flips", 0.5: "d4", 9.0: "d4"}
-    assert {tolerance: posterior.within(tolerance) for tolerance in bought} == bought
-    assert replace(posterior, prices=(prices[3],)).within(0.4) == "trivial"
-    assert replace(posterior, prices=(prices[1],)).within(0.4) == "rot90"
-    late = replace(posterior, prices=(Price("trivial", 1, 0.1, {}), Price("rot90", 4, 0.0, {})))
-    assert late.within(0.0) == "trivial", "the favourite, though another did better at last"
-
-
-def test_the_mean_of_networks_is_that_of_their_probabilities():
-    values = np.random.default_rng(0).normal(-1, 1, (3, 4, 5))
-    np.testing.assert_allclose(mean_prediction(values), np.log(np.exp(values).mean(1)))
-
-
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_bootstrap_in_parts_is_the_same(monkeypatch, seeds):
-    values = np.random.default_rng(0).normal(-1, 0.5, (3, seeds, 60))
-    whole = bootstrap_probabilities(values, np.zeros(3), seed=1)
-    monkeypatch.setattr("invariantnet.inference.posterior.CHUNK", 170)
-    np.testing.assert_allclose(bootstrap_probabilities(values, np.zeros(3), seed=1), whole)
-    assert whole.sum() == pytest.approx(1)
-
-
-def test_weights_of_examples_scale_their_evidence():
-    values = np.random.default_rng(0).normal(-1, 0.1, (2, 2, 50))
-    heavy = bootstrap_probabilities(values, np.zeros(2), 0, weight=np.full(50, 3.0))
-    np.testing.assert_allclose(heavy, bootstrap_probabilities(values, np.zeros(2), 0, weight=3.0))
-    assert abs(heavy[0] - 0.5) > abs(bootstrap_probabilities(values, np.zeros(2), 0)[0] - 0.5)
 
 
 def test_doubt_bounds_the_price_of_a_surprise():

@@ -160,7 +160,7 @@ class _Race:
                 scored[k, s, start - ends[0] : end - ends[0]] = score.log_likelihood
                 accuracy[k] = score.accuracy if s == 0 else accuracy[k]
             until = end - ends[0]
-            bounded = _with_bounds(scored, counts, alive, dropped)[:, :, :until]
+            bounded = with_bounds(scored, counts, alive, dropped)[:, :, :until]
             probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts[:until])
             seen = mean_prediction(bounded) * counts[:until]
             stages.append(
@@ -173,7 +173,7 @@ class _Race:
             if config.tolerance and all_priced(seen[:, start - ends[0] :], config.tolerance):
                 break
             margin = np.inf if config.tolerance else config.margin
-            for k in _hopeless(seen, alive, [g.order for g in groups], margin):
+            for k in hopeless(seen, alive, [g.order for g in groups], margin):
                 alive.remove(k)
                 dropped[k] = until
             if len(alive) == 1:
@@ -298,7 +298,7 @@ def _cost(group: Group, examples: int) -> float:
     return min(group.order, SAMPLED) * float(examples)
 
 
-def _with_bounds(scored: np.ndarray, counts: np.ndarray, alive: list[int], dropped: dict[int, int]) -> np.ndarray:
+def with_bounds(scored: np.ndarray, counts: np.ndarray, alive: list[int], dropped: dict[int, int]) -> np.ndarray:
     """From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound."""
     leader = alive[int((mean_prediction(scored[alive]) * counts).sum(1).argmax())]
     bounded = scored.copy()
@@ -307,7 +307,7 @@ def _with_bounds(scored: np.ndarray, counts: np.ndarray, alive: list[int], dropp
     return bounded
 
 
-def _hopeless(seen: np.ndarray, alive: list[int], orders: Sequence[int], margin: float) -> list[int]:
+def hopeless(seen: np.ndarray, alive: list[int], orders: Sequence[int], margin: float) -> list[int]:
     """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays."""
     found = []
     for k in alive:

@@ -1,0 +1,97 @@
+"""The race: its blocks, who is dropped, how many networks it takes, and how far it is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from corners import FAST, candidates, corner_problem, make_network
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invariantnet.inference import Evidence, gather_evidence
+from invariantnet.inference.evidence import block_ends, hopeless, with_bounds
+
+
+@given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
+def test_blocks_grow_and_cover_everything(n, first, growth):
+    config = Evidence(first_block=first, growth=growth)
+    if (first or 1) >= n:
+        with pytest.raises(ValueError, match="leaves none"):
+            block_ends(n, config)
+        return
+    ends = block_ends(n, config)
+    assert ends[-1] == n
+    assert ends == sorted(set(ends))
+    assert ends[0] == (first or min(500, max(16, n // 16), n // 2))
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "growth", "ends"),
+    [
+        (5000, None, None, [312, 1248, 5000]),
+        (1000, None, None, [62, 248, 1000]),
+        (999, None, None, [62, 124, 248, 496, 999]),
+        (1650, 100, 2.0, [100, 200, 400, 800, 1650]),
+        (2000, 100, 2.0, [100, 200, 400, 800, 1600, 2000]),
+        (110, 100, 2.0, [100, 110]),
+        (4, 1, 1.1, [1, 2, 3, 4]),
+    ],
+)
+def test_blocks_of_known_sizes(n, first, growth, ends):
+    assert block_ends(n, Evidence(first_block=first, growth=growth)) == ends
+
+
+def test_only_a_group_with_more_elements_is_dropped_and_only_when_far_behind():
+    leader = np.zeros(100)
+    noise = np.tile([-1.0, 1.0], 50)  # four standard errors of its sum are 40 nats
+    for behind, out in ((49.0, []), (51.0, [1])):
+        seen = np.stack([leader, noise - behind / 100])
+        assert hopeless(seen, [0, 1], [4, 4], 10.0) == out
+        assert hopeless(seen, [0, 1], [4, 8], 10.0) == out
+        assert hopeless(seen, [0, 1], [4, 2], 10.0) == [], "with more data it could catch up"
+        assert hopeless(seen, [1], [4, 8], 10.0) == [], "behind one that is out already"
+        assert hopeless(seen, [0, 1], [4, 8], np.inf) == []
+    assert hopeless(np.array([[0.0], [-10.0]]), [0, 1], [1, 1], 10.0) == []
+
+
+def test_what_was_dropped_is_taken_to_do_as_well_as_the_leader():
+    scored = np.arange(-24.0, 0).reshape(3, 2, 4)
+    counts = np.array([1.0, 1, 1, 1])
+    bounded = with_bounds(scored, counts, [0, 2], {1: 3})
+    np.testing.assert_array_equal(bounded[[0, 2]], scored[[0, 2]])
+    np.testing.assert_array_equal(bounded[1, :, :3], scored[1, :, :3])
+    np.testing.assert_array_equal(bounded[1, :, 3:], scored[2, :, 3:])
+    scored[2, :, 0] = -100
+    assert with_bounds(scored, counts, [0, 2], {1: 3})[1, 0, 3] == scored[0, 0, 3]
+    assert with_bounds(scored, np.array([0.0, 1, 1, 1]), [0, 2], {1: 3})[1, 0, 3] == scored[2, 0, 3]
+
+
+def test_progress_is_the_share_of_the_work():
+    """Two blocks, two networks; a network costs the order of its group times the examples it learns from."""
+    x, y = corner_problem(120, 0, symmetric=True)
+    steps = []
+    config = Evidence(seeds=2, sure=0.0, first_block=40, growth=2.0, margin=np.inf)
+    gather_evidence(make_network, candidates("rot90"), x, y, config=config, on_network=steps.append)
+    assert [1200 * s.done for s in steps] == pytest.approx([40, 80, 240, 400, 480, 560, 880, 1200])
+    assert [(s.hypothesis, s.replica, s.block, s.blocks) for s in steps[:3]] == [
+        ("trivial", 0, 0, 2), ("trivial", 1, 0, 2), ("rot90", 0, 0, 2)
+    ]  # fmt: skip
+    assert not steps[3].log_evidence
+    assert set(steps[4].log_evidence) == {"trivial", "rot90"}
+
+
+@pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
+def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks):
+    x, y = corner_problem(80, 1, symmetric=True)
+    store, steps = {}, []
+    config = replace(FAST, sure=sure)
+    posterior = gather_evidence(
+        make_network, candidates("rot90"), x, y, config=config, store=store, on_network=steps.append
+    )
+    assert set(store) == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
+    assert len(steps) == len(store), "none is trained twice"
+    assert [step.done for step in steps][-1] == 1
+    again = gather_evidence(
+        make_network, candidates("rot90"), x, y, config=replace(config, seeds=networks, sure=0.0), store=store
+    )
+    assert posterior == again, "the same as if so many had been asked for"
