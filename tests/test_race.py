@@ -1,15 +1,17 @@
 """The race: its blocks, who is dropped, how many networks it takes, and how far it is."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from corners import FAST, candidates, corner_problem, make_network
 from hypothesis import given
 from hypothesis import strategies as st
 
 from invariantnet.inference import Evidence, gather_evidence
-from invariantnet.inference.evidence import block_ends, hopeless, with_bounds
+from invariantnet.inference.evidence import BlockScore, block_ends, hopeless, with_bounds
 
 
 @given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
@@ -34,6 +36,7 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
         (1650, 100, 2.0, [100, 200, 400, 800, 1650]),
         (2000, 100, 2.0, [100, 200, 400, 800, 1600, 2000]),
         (110, 100, 2.0, [100, 110]),
+        (220, 100, 2.0, [100, 220]),
         (4, 1, 1.1, [1, 2, 3, 4]),
     ],
 )
@@ -64,6 +67,63 @@ def test_what_was_dropped_is_taken_to_do_as_well_as_the_leader():
     scored[2, :, 0] = -100
     assert with_bounds(scored, counts, [0, 2], {1: 3})[1, 0, 3] == scored[0, 0, 3]
     assert with_bounds(scored, np.array([0.0, 1, 1, 1]), [0, 2], {1: 3})[1, 0, 3] == scored[2, 0, 3]
+
+
+def scripted(scores, names=("rot90",), first=10, weight=None, **config):
+    """A race whose networks' predictions are given, as (hypotheses, networks, labels): none is trained."""
+    groups = candidates(*names)
+    n = first + scores.shape[-1]
+    config = Evidence(seeds=scores.shape[1], sure=0.0, first_block=first, growth=2.0, **config)
+    ends = block_ends(n, config)
+    store = {
+        f"{group.name}-{s}-{block}": BlockScore(scores[k, s, start - first : end - first], {"trivial": 0.5})
+        for k, group in enumerate(groups)
+        for s in range(config.seeds)
+        for block, (start, end) in enumerate(itertools.pairwise(ends))
+    }
+    weight = None if weight is None else torch.tensor(weight)
+    x, y = torch.zeros(n, 9), torch.zeros(n).long()
+    return gather_evidence(make_network, groups, x, y, config=config, store=store, weight=weight)
+
+
+def test_a_race_with_a_tolerance_ends_when_the_last_block_tells_the_prices():
+    scores = np.zeros((2, 1, 70))  # blocks of 10, 20 and 40
+    scores[1, 0, :10] = np.tile([-2.0, 1.0], 5)  # about half a nat, but nobody knows
+    scores[1, 0, 10:] = -0.5
+    posterior = scripted(scores, tolerance=0.3)
+    assert posterior.examples == 30
+    assert [price.nats_per_example for price in posterior.prices] == pytest.approx([0, 0.5])
+    assert not posterior.dropped
+    assert scripted(scores, tolerance=0.5).examples == 70, "a price at the tolerance is never known"
+
+
+def test_weights_count_in_the_evidence_and_in_its_spread():
+    scores = -np.linspace(1, 2, 2 * 2 * 30).reshape(2, 2, 30)
+    weight = 40 * [1.0]
+    plain = scripted(scores, weight=weight, margin=np.inf)
+    heavy = scripted(scores, weight=[2 * w for w in weight], margin=np.inf)
+    assert heavy.log_evidence == pytest.approx([2 * v for v in plain.log_evidence])
+    assert heavy.log_evidence_spread == pytest.approx([2 * v for v in plain.log_evidence_spread])
+    assert plain.log_evidence_spread == pytest.approx(scores.sum(-1).std(1, ddof=1).tolist())
+    assert plain.log_evidence == scripted(scores, margin=np.inf).log_evidence
+    one = scripted(scores[:, :1], margin=np.inf)
+    assert one.log_evidence_spread == (0.0, 0.0)
+
+
+def test_hopeless_hypotheses_are_out_and_the_race_ends_with_the_last_rival():
+    scores = np.zeros((4, 1, 70))
+    scores[1:, 0] = np.array([-3.0, -2.0, -1.0])[:, None]
+    posterior = scripted(scores, ("rot90", "flips"))
+    assert posterior.names == ("trivial", "flips", "rot90", "d4")
+    assert posterior.dropped == ("flips", "rot90", "d4")
+    assert [sorted(row["log_evidence"]) for row in posterior.race] == [
+        ["d4", "flips", "rot90", "trivial"],
+        ["d4", "trivial"],
+    ]
+    assert posterior.examples == 30, "d4 was ten nats behind after ten labels, and is out after thirty"
+    assert posterior.pointwise.shape == (4, 10), "labels that all of them predicted"
+    assert posterior.favourite == "trivial"
+    assert posterior.log_evidence == pytest.approx([0, -30, -20, -30]), "bounds of what was dropped"
 
 
 def test_progress_is_the_share_of_the_work():
