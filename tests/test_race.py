@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from invariantnet.inference import Evidence, gather_evidence
 from invariantnet.inference.evidence import BlockScore, block_ends, hopeless, with_bounds
+from invariantnet.inference.posterior import mean_prediction
 
 
 @given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
@@ -69,21 +70,30 @@ def test_what_was_dropped_is_taken_to_do_as_well_as_the_leader():
     assert with_bounds(scored, np.array([0.0, 1, 1, 1]), [0, 2], {1: 3})[1, 0, 3] == scored[2, 0, 3]
 
 
-def scripted(scores, names=("rot90",), first=10, weight=None, **config):
+def scripted(scores, names=("rot90",), first=10, weight=None, seeds=None, sure=0.0, **config):
     """A race whose networks' predictions are given, as (hypotheses, networks, labels): none is trained."""
     groups = candidates(*names)
     n = first + scores.shape[-1]
-    config = Evidence(seeds=scores.shape[1], sure=0.0, first_block=first, growth=2.0, **config)
+    config = Evidence(seeds=seeds or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
     ends = block_ends(n, config)
     store = {
         f"{group.name}-{s}-{block}": BlockScore(scores[k, s, start - first : end - first], {"trivial": 0.5})
         for k, group in enumerate(groups)
-        for s in range(config.seeds)
+        for s in range(scores.shape[1])
         for block, (start, end) in enumerate(itertools.pairwise(ends))
     }
     weight = None if weight is None else torch.tensor(weight)
     x, y = torch.zeros(n, 9), torch.zeros(n).long()
     return gather_evidence(make_network, groups, x, y, config=config, store=store, weight=weight)
+
+
+def test_networks_are_added_one_by_one():
+    scores = np.full((2, 4, 30), -5.0)
+    scores[0, 2:] = 0.0  # the third knows
+    posterior = scripted(scores, seeds=2, sure=0.95)
+    assert posterior.log_evidence == pytest.approx(mean_prediction(scores[:, :3]).sum(1).tolist())
+    undecided = scripted(np.full((2, 4, 30), -5.0), seeds=2, sure=0.95)
+    assert undecided.probabilities == pytest.approx([0.5, 0.5])
 
 
 def test_a_race_with_a_tolerance_ends_when_the_last_block_tells_the_prices():
