@@ -250,7 +250,7 @@ def main() -> None:
         for module, lines, change, content in chosen:
             tests = learned[module].of(lines)
             # A mutant may loop for ever; one that is only slow has to have its time.
-            limit = 60 + 5 * sum(learned[module].seconds[test] for test in tests)
+            limit = 30 + 2 * sum(learned[module].seconds[test] for test in tests)
             alive = survives(folder, module, content, tests, limit)
             tried.append((module, lines[-1], change, alive))
             print(f"{'SURVIVES' if alive else 'noticed '}  {module}.py:{lines[-1]}  {change[:150]!r}", flush=True)
