@@ -124,6 +124,15 @@ def test_matrix_groups_compare_up_to_rounding():
     assert Group.from_matrices([-np.eye(2)]) <= group, "index arrays and matrices compare too"
 
 
+def test_roundings_of_large_entries_are_large():
+    stretch = np.diag([1e4, 1.0])
+    turn = stretch @ rotation(2 * np.pi / 5) @ np.linalg.inv(stretch)
+    group = Group.from_matrices([turn], name="fifth of a stretched turn")
+    assert group.order == 5
+    assert turn * (1 + 1e-9) in group
+    assert turn * (1 + 1e-3) not in group
+
+
 @pytest.mark.parametrize(
     ("generator", "fault"),
     [
