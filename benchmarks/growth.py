@@ -110,12 +110,19 @@ def main() -> None:
         )
         print(rows[-1], flush=True)
     write_json(out / "growth.json", rows)
+    draw(rows, out)
+
+
+def draw(rows: list[dict], out: Path) -> None:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(11, 2.8))
         for axis, row in zip(figure.subplots(1, len(rows)), rows, strict=True):
             axis.loglog(row["sizes"], row["seconds"], "o-", color=COLORS["rot90"])
             linear = np.array(row["sizes"]) * row["seconds"][-1] / row["sizes"][-1]
             axis.loglog(row["sizes"], linear, "--", color=COLORS["trivial"], linewidth=1)
+            shown = row["sizes"] if len(row["sizes"]) < 5 else row["sizes"][::2]
+            axis.set_xticks(shown, [f"{size:,}" for size in shown])
+            axis.minorticks_off()
             axis.set(
                 xlabel=row["growth with"], title=f"slope {row['slope']:.2f}, at the end {row['last slope']:.2f}"
             )

@@ -190,9 +190,9 @@ an equivariant convolutional network that is told it, where ours has one hidden 
 
 {growth}
 The slope in inputs is above 1 because arrays of more than 32 MB are new pages of memory at every step. Where the
-allocator keeps them (glibc, `MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483647`), the slope at the
-end was 0.97 and a step on 3×224×224 took half as long, in 1.7 GB instead of 0.95: worth setting where memory is
-plentiful.
+allocator keeps them (glibc, `MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483647`), the slope at
+the end was 0.97 and a step on 3×224×224 took half as long, in 1.7 GB instead of 0.95: worth setting where memory
+is plentiful.
 
 On inputs of 3×224×224 nothing is ever D×D: the resident memory of that column peaks {memory} MB above its
 start, most of it the weights, their four moved copies and their gradients.
