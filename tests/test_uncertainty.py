@@ -1,5 +1,7 @@
 """Networks that know what they do not know."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,11 +9,11 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
-from invariantnet.inference.weights import DRAWS, MEMBERS, train_uncertain
+from invariantnet.inference.weights import DRAWS, MEMBERS, train_uncertain, trainings
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import BayesianConv2d, BayesianLinear, Draws, Symmetrized, bayesian, convnet, mlp
 from invariantnet.nn.bayesian import draw_weights
-from invariantnet.training import Training, seeded
+from invariantnet.training import Training, seeded, train
 
 KINDS = ("ensemble", "bbb", "laplace")
 BRIEF = Training(epochs=3, batch_size=32, learning_rate=1e-2, validation=0.0, schedule="one-cycle")
@@ -65,6 +67,22 @@ def test_draws_of_an_ensemble_are_its_members():
         each = Draws.of_networks(members, Categorical()).eval().each(x)
         for member, output in zip(members, each, strict=True):
             torch.testing.assert_close(output, member(x).log_softmax(-1))
+
+
+def test_the_prior_of_stochastic_weights_takes_the_place_of_their_decay():
+    x, labels = problem()
+    plain, _ = train(
+        lambda: bayesian(Symmetrized(mlp((4, 4), 2, 8), [ROT])), x, labels, replace(BRIEF, weight_decay=0.0), 0
+    )
+    means = {name: value for name, value in plain.state_dict().items() if not name.endswith("_rho")}
+    torch.testing.assert_close(dict(trained("bbb").network.state_dict()), means)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "count"), [("none", 1), ("bbb", 1), ("laplace", 1), ("ensemble", MEMBERS)]
+)
+def test_the_bar_knows_how_many_networks_are_trained(uncertainty, count):
+    assert trainings(uncertainty) == count
 
 
 def test_drawn_weights_have_the_moments_of_q():
