@@ -154,3 +154,29 @@ def test_a_layer_without_bias_pays_for_no_bias():
         network = nn.Linear(3, 2, bias=False)
         x = torch.randn(40, 3)
     assert posterior(network, x, Categorical())[""].mean.shape == (2, 3)
+
+
+def test_draws_of_the_last_layer_surround_it():
+    with seeded(0):
+        network = mlp((4, 4), 3, 8)
+        x = torch.rand(200, 16)
+    head = network[-1]
+    drawn = draw_last_layer(network, x, Categorical(), 4000, 0)
+    assert set(drawn) == {"2.weight", "2.bias"}
+    for name, own in (("2.weight", head.weight), ("2.bias", head.bias)):
+        error = drawn[name].std(0) / 4000**0.5
+        assert ((drawn[name].mean(0) - own).abs() < 5 * error).all()
+    assert not torch.equal(drawn["2.bias"][0], drawn["2.bias"][1])
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        nn.Sequential(nn.Linear(16, 3, bias=False)),
+        nn.Sequential(nn.Unflatten(1, (1, 4, 4)), nn.Conv2d(1, 3, 4), nn.Flatten()),
+    ],
+    ids=["no bias", "convolution"],
+)
+def test_a_network_that_ends_otherwise_is_refused(network):
+    with pytest.raises(ValueError, match=r"ends with nn\.Linear"):
+        draw_last_layer(network, torch.rand(5, 16), Categorical(), 2, 0)
