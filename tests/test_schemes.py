@@ -79,6 +79,7 @@ def test_effective_sample_size_and_r_hat():
     # An autoregression of 0.9 is worth 4000 · (1 − 0.9) / (1 + 0.9) independent draws.
     tied = SchemePosterior(("x",), slow, "nuts").effective_sample_size[0]
     assert tied == pytest.approx(4000 / 19, rel=0.5)
+    assert SchemePosterior(("x",), slow / 1000, "nuts").effective_sample_size[0] == pytest.approx(tied)
     apart = independent + np.array([0.0, 0.5])[:, None, None]
     assert (SchemePosterior(NAMES, apart, "nuts").r_hat > 1.2).all()
 
