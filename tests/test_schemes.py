@@ -84,6 +84,29 @@ def test_effective_sample_size_and_r_hat():
     assert (SchemePosterior(NAMES, apart, "nuts").r_hat > 1.2).all()
 
 
+@pytest.mark.parametrize("draws", [40, 41])
+@pytest.mark.parametrize("memory", [0.7, -0.7])
+def test_effective_sample_size_against_a_plain_loop(draws, memory):
+    """Sums of two autocorrelations at a time, until one is not positive, and none above the one before it."""
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(2, draws, 2))
+    for t in range(1, draws):
+        samples[:, t, 0] += memory * samples[:, t - 1, 0]
+    found = SchemePosterior(("x", "y"), samples, "nuts").effective_sample_size
+    for column in (0, 1):
+        chains = [chain - chain.mean() for chain in samples[..., column]]
+        covariance = [sum(c[: draws - lag] @ c[lag:] for c in chains) for lag in range(draws)]
+        total, smallest = 0.0, np.inf
+        for lag in range(0, draws - 1, 2):
+            pair = (covariance[lag] + covariance[lag + 1]) / covariance[0]
+            if pair <= 0:
+                break
+            smallest = min(smallest, pair)
+            total += smallest
+        expected = 2 * draws / max(2 * total - 1, 1 / np.log10(2 * draws))
+        assert found[column] == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("draws", [10, 11])
 def test_r_hat_against_a_plain_loop(draws):
     """A chain is cut in two, so that one which drifts does not agree with itself."""
