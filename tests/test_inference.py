@@ -117,6 +117,8 @@ def test_heldout_moves_towards_the_symmetry_that_is_there(kind, symmetric):
     right = int(symmetric)
     assert result.probabilities[right] > 0.6
     assert (result.concentration is None) == (kind == "point")
+    with pytest.raises(ValueError, match="no schemes of their own"):
+        result.over_schemes()
     if kind == "dirichlet":
         torch.testing.assert_close(result.concentration / result.concentration.sum(), result.probabilities)
 
@@ -162,5 +164,7 @@ def test_features_choose_the_scheme_that_is_there(symmetric):
     found = fit_heldout(lambda: mlp(SHAPE, 2, 16), groups, x, y, config=config)
     assert found.responsibilities.shape == (16, 2)
     torch.testing.assert_close(found.concentration, 1 + found.responsibilities.sum(0))
+    shares = found.concentration / found.concentration.sum()
+    np.testing.assert_allclose(found.over_schemes().mean, shares, atol=0.02)
     truth = [g.name for g in groups].index("rot90" if symmetric else "trivial")
     assert int(found.concentration.argmax()) == truth

@@ -30,6 +30,11 @@ def test_equal_examples_leave_no_doubt_about_their_sum():
     assert p[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
 
 
+def test_many_examples_do_not_leave_the_range_of_numbers():
+    p = bootstrap_probabilities(np.full((2, 1, 20_000), -3.0), np.log([0.8, 0.2]), 0, draws=20)
+    assert p.tolist() == pytest.approx([0.8, 0.2])
+
+
 def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
     """One network of three knows the label, against three that guess among three."""
     monkeypatch.setattr("invariantnet.inference.posterior.MIXES", 20_000)
