@@ -12,7 +12,7 @@ from invariantnet.experiments.uncertainty import BASELINES, OURS, UncertaintyRec
 
 
 @pytest.mark.parametrize("model", ["BMLP", "InvariantNet", "InvariantNet, Laplace"])
-def test_models_are_scored_on_every_test_set(model):
+def test_models_are_scored_on_every_test_set(model, tmp_path):
     recipe = UncertaintyRecipe(model, seed=0, n=300, epochs=2)
     record = run_uncertainty(recipe)
     assert set(record["scores"]) == {"plain", "rotated", "flipped"}
@@ -23,6 +23,8 @@ def test_models_are_scored_on_every_test_set(model):
         assert plain == pytest.approx(turned, abs=1e-4), "invariant to turns: the same images, the same scores"
     (row,) = uncertainty.flatten([recipe], [record])
     assert f"| {model} |" in uncertainty.table([row])
+    _, svg = uncertainty.draw([row], tmp_path)
+    assert model in svg.read_text()
 
 
 def test_every_model_once():

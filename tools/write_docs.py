@@ -14,7 +14,17 @@ from invariantnet.experiments.speed import speed_page
 from invariantnet.storage import write_text
 
 ROOT = Path(__file__).parent.parent
-FIGURES = ("figure1", "figure2", "figure3", "posterior", "calibration", "growth", "schemes", "learning")
+FIGURES = (
+    "figure1",
+    "figure2",
+    "figure3",
+    "posterior",
+    "calibration",
+    "growth",
+    "schemes",
+    "learning",
+    "uncertainty",
+)
 
 
 def readme() -> str:

@@ -146,6 +146,8 @@ Trained on {n} plain images without 6 and 9; ours averages over D4 and takes the
 (`invariantnet reproduce uncertainty`). Nats: mean log likelihood of the labels, higher is better. Calibration
 error in points. AUROC: how well the entropy tells images with scrambled pixels from plain ones.
 
+![Log likelihood, calibration and scrambled images, every seed](pictures/uncertainty.png)
+
 {table}
 """
 

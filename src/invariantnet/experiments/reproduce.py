@@ -89,8 +89,9 @@ EXPERIMENTS = {
         uncertainty.uncertainty,
         uncertainty.flatten,
         uncertainty.table,
-        run=uncertainty.run_uncertainty,
-        quick=lambda r: replace(r, n=500, epochs=2),
+        uncertainty.draw,
+        uncertainty.run_uncertainty,
+        lambda r: replace(r, n=500, epochs=2),
     ),
     "learning": Experiment(
         learning.learning,

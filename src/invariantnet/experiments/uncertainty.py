@@ -1,14 +1,18 @@
 """Do networks know what they do not know? Trained on plain images, asked about turned and scrambled ones."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import nn
 
 from invariantnet import catalogue, metrics
 from invariantnet.estimator import FINAL
+from invariantnet.experiments.plots import COLORS, STYLE, save
 from invariantnet.experiments.recipes import SIX_AND_NINE, file_name
 from invariantnet.experiments.results import Flat
 from invariantnet.experiments.run import Record, load_without, shifted_test_sets
@@ -26,6 +30,7 @@ OURS: dict[str, Uncertainty] = {
     "InvariantNet, Laplace": "laplace",
 }
 SETS = ("plain", "rotated", "flipped")
+SET_COLORS = (COLORS["trivial"], COLORS["rot90"], COLORS["flips"])
 SCORES = ("accuracy", "log_likelihood", "brier", "calibration_error")
 SAMPLES = 16
 
@@ -120,3 +125,28 @@ def table(records: Flat) -> str:
         rows.append([*cells, f"{np.mean([r['auroc'] for r in found]):.3f}", str(len(found))])
     header = ["model", *(f"{name}: {what}" for name in SETS for what in ("accuracy", "nats", "calibration error"))]
     return markdown([*header, "AUROC, scrambled", "seeds"], rows)
+
+
+def draw(records: Flat, folder: Path) -> list[Path]:
+    """Every seed's log likelihood and calibration error on each test set, and the area for scrambled images."""
+    models = list(dict.fromkeys(r["model"] for r in records))
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(10, 3.2))
+        axes = figure.subplots(1, 3, sharey=True)
+        for row, model in enumerate(models):
+            found = [r for r in records if r["model"] == model]
+            for name, color, shift in zip(SETS, SET_COLORS, (-0.22, 0.0, 0.22), strict=True):
+                style = {"color": color, "markersize": 3, "label": name if row == 0 else None}
+                place = [row + shift] * len(found)
+                axes[0].plot([-r[name]["log_likelihood"] for r in found], place, "o", **style)
+                axes[1].plot([100 * r[name]["calibration_error"] for r in found], place, "o", **style)
+            axes[2].plot([r["auroc"] for r in found], [row] * len(found), "o", color="black", markersize=3)
+        axes[0].set(xscale="log", xlabel="nats lost per image", ylim=(len(models) - 0.5, -0.5))
+        axes[0].set_yticks(range(len(models)), models)
+        axes[1].set(xscale="log", xlabel="calibration error, points")
+        axes[2].set(xlabel="AUROC, scrambled images", xlim=(None, 1))
+        axes[0].legend(frameon=False, fontsize=7, loc="lower right")
+        for axis in axes:
+            axis.grid(alpha=0.3)
+        figure.tight_layout()
+        return save(figure, folder, "uncertainty")
