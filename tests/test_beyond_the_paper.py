@@ -29,11 +29,16 @@ def test_group_given_by_matrices_is_found():
     turn = np.array([[0.5, -(0.75**0.5)], [0.75**0.5, 0.5]])
     hexagon = inv.Group.from_matrices([turn], name="hexagon")
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(600, 2))
+    x = rng.normal(size=(1500, 2))
     angle = np.arctan2(x[:, 1], x[:, 0])
     clf = inv.InvariantClassifier(groups=[hexagon], hidden=32, epochs=5, random_state=0)
-    assert clf.fit(x, np.cos(6 * angle) > 0).group_.name == "hexagon"
-    assert clf.fit(x, x[:, 0] > 0).group_.name == "trivial"
+    for labels, truth in ((np.cos(6 * angle) > 0, "hexagon"), (x[:, 0] > 0, "trivial")):
+        clf.fit(x, labels)
+        assert clf.group_.name == truth
+        assert max(clf.posterior_.probabilities) > 0.95
+    # From 600 points networks learn next to nothing of twelve sectors: a toss-up, and the posterior says so.
+    few = clf.fit(x[:600], np.cos(6 * angle[:600]) > 0).posterior_
+    assert few.strength == "inconclusive" or few.favourite == "hexagon"
 
 
 def test_suite_has_every_family_truth_size_and_difficulty():
