@@ -62,7 +62,7 @@ class Evidence:
     seeds: int = 2
     """Networks per hypothesis."""
     sure: float = 0.95
-    """Up to twice as many networks are trained while no hypothesis is as probable as this; 0 for no more."""
+    """Up to twice as many networks are trained while no hypothesis is as probable as this; but one stays one."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
     growth: float | None = None
@@ -121,7 +121,8 @@ def gather_evidence(
     )
     posterior = race.run(config.seeds)
     # Networks differ by their starts. Where that leaves it open, the average of more of them says more.
-    for networks in range(config.seeds + 1, 2 * config.seeds + 1):
+    most = 2 * config.seeds if config.seeds > 1 else 1
+    for networks in range(config.seeds + 1, most + 1):
         if config.tolerance or max(posterior.probabilities) >= config.sure:
             break
         posterior = race.run(networks)
