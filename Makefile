@@ -43,8 +43,8 @@ INSTALL := $(BIN)/python -m pip install --quiet
 $(READY): pyproject.toml constraints.txt requirements-dev.txt $(if $(LOCKED),requirements.lock)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "InvariantNet needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(if $(LOCKED),$(INSTALL) --require-hashes -r requirements.lock,$(INSTALL) -r requirements-dev.txt)
-	$(if $(LOCKED),$(INSTALL) --no-deps --no-build-isolation -e .)
+	$(if $(LOCKED),$(INSTALL) --no-deps --require-hashes -r requirements.lock,$(INSTALL) -r requirements-dev.txt)
+	$(if $(LOCKED),$(INSTALL) --no-deps --no-build-isolation -e . && $(BIN)/python -m pip check)
 	touch $@
 
 clean:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -51,3 +52,13 @@ def test_what_the_package_needs_is_locked():
     needed = re.findall(r'^  "([a-z-]+)[><=]', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert len(needed) >= 13
     assert {name.lower() for name in needed} <= locked
+
+
+def test_a_release_of_tomorrow_does_not_change_what_the_lock_installs():
+    """A resolver asks the index for what `pytest-cov` needs, takes the newest, and refuses it: no hash."""
+    command = ["make", "--dry-run", "--always-make", "setup", "LOCKED=1"]
+    steps = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    installs = [step for step in steps if "pip install" in step]
+    assert any("--require-hashes -r requirements.lock" in step for step in installs)
+    assert all("--no-deps" in step for step in installs)
+    assert any("pip check" in step for step in steps)
