@@ -3,7 +3,7 @@ r"""Priors over π, the probabilities of the weight-sharing schemes."""
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import torch
@@ -36,21 +36,21 @@ class Dirichlet:
 
     def log_density(self, log_pi: Float[Tensor, " schemes"]) -> Float[Tensor, ""]:
         r"""$\log p(\pi \mid \alpha)$, with the Jacobian where the coordinates are logits."""
-        exponents = self._exponents.to(log_pi)
+        exponents = self._exponents(log_pi.dtype, log_pi.device)
         if self._has_flat_direction:
             # It says nothing, even where its probability is 0.
             log_pi = log_pi.masked_fill(exponents == 0, 0.0)
         return torch.dot(exponents, log_pi) + self._log_normaliser
 
     # The same at every step of a training.
-    @cached_property
-    def _exponents(self) -> Tensor:
+    @lru_cache  # noqa: B019 - a few priors, and a few numbers each
+    def _exponents(self, dtype: torch.dtype, device: torch.device) -> Tensor:
         offset = 1.0 if self.parametrisation == "simplex" else 0.0
-        return torch.tensor([a - offset for a in self.alpha], dtype=torch.float64)
+        return torch.tensor([a - offset for a in self.alpha], dtype=dtype, device=device)
 
     @cached_property
     def _has_flat_direction(self) -> bool:
-        return bool((self._exponents == 0).any())
+        return self.parametrisation == "simplex" and 1.0 in self.alpha
 
     @cached_property
     def _log_normaliser(self) -> float:

@@ -170,14 +170,17 @@ class OrbitSums(nn.Module):
         self, sums: Float[Tensor, "*batch sums"], pi: Float[Tensor, " schemes"]
     ) -> Float[Tensor, "*batch rows"]:
         """`(V + I p) x`, or with the full identity the two side by side."""
-        factors = self.get_buffer("member").to(pi) @ pi
         if self.identity == "full":
-            return sums * factors
+            return sums * self.factors(pi)
         invariant, inputs = sums[..., : self.rows], sums[..., self.rows :]
         if len(pi) == 2:
             return torch.lerp(inputs, invariant, pi[0])  # the two probabilities sum to 1
         inputs = F.pad(inputs, (0, self.rows - self.seen)) if self.seen < self.rows else inputs
-        return torch.addcmul(inputs * pi[-1], invariant, factors[: self.rows])
+        return torch.addcmul(inputs * pi[-1], invariant, self.factors(pi)[: self.rows])
+
+    def factors(self, pi: Float[Tensor, " schemes"]) -> Float[Tensor, " sums"]:
+        """The probability that each sum is multiplied with."""
+        return self.get_buffer("member").to(pi) @ pi
 
     def rows_of_A(self, A: Float[Tensor, "rows neurons"]) -> list[Tensor]:  # noqa: N802
         """The rows of A that meet each part; in the printed layer the last part shares those of the others."""
