@@ -1,5 +1,8 @@
 """What the experiments beyond the paper would run, and what they would commit; nothing is trained here."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from invariantnet.experiments import beside, calibration, figures, fits, learning, posterior, schemes, uncertainty
@@ -44,14 +47,22 @@ def test_records_beside_the_paper_have_its_fields(what):
     plan = {"figure1": beside.figure1, "figure2": beside.figure2, "table1": beside.table1}[what]
     recipes = plan("evidence", 0)
     accuracy = dict.fromkeys(("own", "plain", "rotated", "flipped"), 97.0)
-    record = {"names": ["trivial"], "trajectory": [[1.0]], "predicted": [5], "accuracy": accuracy, "chosen": "d4"}
+    record = {"names": ["trivial"], "trajectory": [[1.0]], "predicted": [5], "accuracy": accuracy}
+    record |= {"chosen": "d4", "confused": [["6", "9", 0.5]]}
     for row in beside.flatten(what, recipes, [record] * len(recipes)):
         fields = {
             "figure1": {"data", "trajectory"},
             "figure2": {"data", "accuracy"},
-            "table1": {"plain", "chosen"},
+            "table1": {"plain", "chosen", "confused"},
         }
         assert fields[what] | {"method", "seed"} <= set(row)
+
+
+def test_the_most_confused_pairs_are_named_with_their_share_of_the_errors():
+    truth = np.array([0, 0, 1, 2, 2, 2])
+    data = replace(fits.load("table:wine", 0), y_test=truth, class_names=("a", "b", "c"))
+    assert fits.confused(data, np.array([0, 2, 1, 0, 1, 2])) == [("a", "c", 0.6667), ("b", "c", 0.3333)]
+    assert fits.confused(data, truth) == []
 
 
 def test_calibration_is_flattened_and_drawn(tmp_path):

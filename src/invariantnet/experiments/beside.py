@@ -58,7 +58,7 @@ def flatten(what: str, recipes: Sequence[FitRecipe], records: Sequence[Record]) 
             row["accuracy"] = record["accuracy"]["own"]
         else:
             row |= {shift: record["accuracy"][shift] for shift in ("plain", "rotated", "flipped")}
-            row |= {"chosen": record["chosen"], "pi": None}
+            row |= {"chosen": record["chosen"], "pi": None, "confused": record["confused"]}
             del row["data"]
         rows.append(row)
     return rows

@@ -1,5 +1,6 @@
 """Our answer on a data set: the posterior, how it was reached, and how accurate the network is."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ from invariantnet.experiments.run import Record, load_without, shifted_test_sets
 
 TABULAR = {"breast_cancer": (6, 426), "wine": (4, 133)}
 """Tables of scikit-learn: side of the square that their columns are padded to, and all rows to learn from."""
+MOST_CONFUSED = 3
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,16 @@ def run_fit(recipe: FitRecipe) -> Record:
         "chosen": clf.group_.name,
         **second_opinion(clf),
         "accuracy": {name: round(100 * float(clf.score(*arrays)), 3) for name, arrays in test_sets.items()},
+        "confused": confused(data, clf.predict(data.x_test)),
     }
+
+
+def confused(data: Dataset, predicted: np.ndarray) -> list[tuple[str, str, float]]:
+    """Classes that are most often taken for each other in the test data, with their share of the errors."""
+    wrong = data.y_test != predicted
+    pairs = Counter(tuple(sorted(pair)) for pair in zip(data.y_test[wrong], predicted[wrong], strict=True))
+    names = data.class_names
+    return [(names[a], names[b], round(n / pairs.total(), 4)) for (a, b), n in pairs.most_common(MOST_CONFUSED)]
 
 
 def second_opinion(clf: InvariantClassifier) -> Record:
