@@ -145,8 +145,8 @@ class Symmetrized(Scheme):
         self, first: nn.Linear, activation: nn.Module, head: nn.Linear, weights: Tensor, kept: Any
     ) -> nn.Sequential:
         # Neuron by neuron, the copies of one side by side, so that a maximum is a plain pooling layer.
-        copies = self._moved_weights(first.weight, kept).transpose(0, 1)
-        count, moved = copies.shape[1], copies.flatten(0, 1)
+        copies = self._moved_weights(first.weight, kept)
+        count, moved = copies.shape[1], copies.permute(2, 1, 0).flatten(0, 1)
         wide = nn.Linear(first.in_features, len(moved)).to(moved)
         wide.weight.copy_(self.scale * moved)
         wide.bias.copy_(first.bias.repeat_interleave(count))
@@ -183,10 +183,11 @@ class Symmetrized(Scheme):
         if isinstance(first, nn.Linear) and not first._forward_hooks:
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
             moved = self._moved_weights(first.weight, kept)
-            hidden = F.linear(x, moved.flatten(0, 1), first.bias.repeat(len(moved)))
+            copied = moved.shape[1:]
+            hidden = F.linear(x, moved.flatten(1).mT, first.bias.expand(copied).flatten())
             if all(isinstance(m, POINTWISE) for m in body[1:]):
-                return _through(body[1:], hidden).unflatten(-1, moved.shape[:2])
-            return _through(body[1:], hidden.unflatten(-1, moved.shape[:2]))
+                return _through(body[1:], hidden).unflatten(-1, copied)
+            return _through(body[1:], hidden.unflatten(-1, copied))
         copies = transform(x, self.get_buffer("elements")[kept], self.signed)
         return _through(body, copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
 
@@ -197,13 +198,13 @@ class Symmetrized(Scheme):
             return copies.mean(-2)
         return torch.einsum("gf,...gf->...f" if weights.ndim == 2 else "g,...gf->...f", weights, copies)
 
-    def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "n neurons dim"]:
-        r"""$T_g^\top w$ for every element and neuron."""
+    def _moved_weights(self, weight: Float[Tensor, "neurons dim"], kept: Any) -> Float[Tensor, "dim n neurons"]:
+        r"""$T_g^\top w$ for every element and neuron, an input's weights side by side: whole rows are moved."""
         if self.alone:
-            return weight[None]
+            return weight.mT[:, None]
         elements = self.get_buffer("elements")[kept]
         if elements.is_floating_point():
-            return weight @ elements.to(weight.dtype)
+            return (weight @ elements.to(weight.dtype)).permute(2, 0, 1)
         inverse = self.get_buffer("inverse")[kept]
         return _Moved.apply(weight, elements, inverse, self.signed)  # type: ignore[no-untyped-call]
 
@@ -256,27 +257,20 @@ class _Moved(torch.autograd.Function):
     def forward(ctx: Any, weight: Tensor, elements: Tensor, inverse: Tensor, signed: bool) -> Tensor:
         ctx.save_for_backward(elements)
         ctx.signed = signed
-        moved = weight.new_empty(len(inverse), *weight.shape)
-        source = _signed(weight) if signed else weight
-        for g, index in enumerate(inverse):
-            torch.index_select(source, 1, index, out=moved[g])
-        return moved
+        rows = inverse.mT
+        return _signed(weight.mT.contiguous(), signed).index_select(0, rows.flatten()).unflatten(0, rows.shape)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         (elements,) = ctx.saved_tensors
-        total = _gather(grad[0], elements[0], ctx.signed)
-        for g, element in enumerate(elements[1:], 1):
-            total += _gather(grad[g], element, ctx.signed)
-        return total, None, None, None
+        n = len(elements)
+        rows = elements.mT * n + torch.arange(n, device=elements.device)
+        return F.embedding_bag(rows, _signed(grad, ctx.signed).flatten(0, 1), mode="sum").mT, None, None, None
 
 
-def _gather(x: Float[Tensor, "rows dim"], index: Tensor, signed: bool) -> Float[Tensor, "rows dim"]:
-    return (_signed(x) if signed else x).index_select(1, index)
-
-
-def _signed(x: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows twice"]:
-    return torch.cat([x, -x], dim=1)
+def _signed(x: Float[Tensor, "dim *rest"], signed: bool) -> Float[Tensor, "dims *rest"]:
+    """Where an index beyond the inputs means a negative one."""
+    return torch.cat([x, -x]) if signed else x
 
 
 def _inverse(elements: Tensor) -> Tensor:
