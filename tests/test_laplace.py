@@ -156,6 +156,40 @@ def test_a_layer_without_bias_pays_for_no_bias():
     assert posterior(network, x, Categorical())[""].mean.shape == (2, 3)
 
 
+def convolution(**options):
+    with seeded(7):
+        return nn.Sequential(
+            nn.Unflatten(1, (2, 4, 4)), nn.Conv2d(2, 4, 3, **options), nn.Flatten(), nn.LazyLinear(2)
+        )
+
+
+def evidence_of(network, x):
+    return log_marginal_likelihood(network, x, torch.arange(len(x)) % 2, Categorical())
+
+
+@pytest.mark.parametrize("mode", ["zeros", "circular", "reflect"])
+def test_a_convolution_is_credited_with_the_patches_that_it_sees(mode):
+    with seeded(8):
+        x = torch.randn(30, 32)
+        named, counted = convolution(padding="same", padding_mode=mode), convolution(padding=1, padding_mode=mode)
+    named(x), counted(x)
+    counted.load_state_dict(named.state_dict())
+    assert evidence_of(named, x) == pytest.approx(evidence_of(counted, x))
+    images = x.unflatten(1, (2, 4, 4))
+    padded = nn.functional.pad(images, (1, 1, 1, 1), mode="constant" if mode == "zeros" else mode)
+    valid = nn.Sequential(nn.Unflatten(1, (2, 6, 6)), *list(named)[1:])
+    before = evidence_of(named, x)
+    valid[1].padding, valid[1].padding_mode, valid[1]._reversed_padding_repeated_twice = 0, "zeros", [0] * 4
+    assert before == pytest.approx(evidence_of(valid, padded.flatten(1)))
+
+
+def test_convolutions_in_groups_have_an_evidence():
+    with seeded(9):
+        network, x = convolution(groups=2), torch.randn(30, 32)
+    network(x)
+    assert math.isfinite(evidence_of(network, x))
+
+
 def test_draws_of_the_last_layer_surround_it():
     with seeded(0):
         network = mlp((4, 4), 3, 8)

@@ -170,8 +170,10 @@ def _factors(
 
 def _input_rows(layer: Layer, x: Tensor) -> Float[Tensor, "rows inputs1"]:
     if isinstance(layer, nn.Conv2d):
-        padding = layer.padding if not isinstance(layer.padding, str) else 0
-        x = F.unfold(x, layer.kernel_size, layer.dilation, padding, layer.stride).mT
+        mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+        x = F.pad(x, layer._reversed_padding_repeated_twice, mode)  # whatever was asked for: "same", 1, (0, 2)
+        each = x.unflatten(1, (layer.groups, -1)).flatten(0, 1)  # groups of channels share the factor of inputs
+        x = F.unfold(each, layer.kernel_size, layer.dilation, 0, layer.stride).mT
     x = x.flatten(0, -2)
     return x if layer.bias is None else torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
 
