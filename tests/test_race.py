@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from invariantnet.inference import Evidence, gather_evidence
 from invariantnet.inference.evidence import BlockScore, block_ends, hopeless, with_bounds
 from invariantnet.inference.posterior import mean_prediction
+from invariantnet.progress import evidence_bar
 
 
 @given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
@@ -152,6 +153,19 @@ def test_progress_is_the_share_of_the_work():
     assert set(steps[4].log_evidence) == {"trivial", "rot90"}
 
 
+def test_a_log_gets_a_line_for_every_block_also_of_networks_that_were_added(capsys):
+    x, y = corner_problem(120, 0, symmetric=True)
+    config = replace(FAST, sure=1.1, first_block=40, growth=2.0, margin=np.inf)
+    with evidence_bar(visible=True) as on_network:
+        gather_evidence(make_network, candidates("rot90"), x, y, config=config, on_network=on_network)
+    lines = [line.split(" · ") for line in capsys.readouterr().err.splitlines() if line]
+    assert [line[1:4] for line in lines] == [
+        ["trivial", f"network {first} of {networks}", f"block {block} of 2"]
+        for first, networks in ((1, 2), (3, 3), (4, 4))
+        for block in (1, 2)
+    ]
+
+
 @pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
 def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks):
     x, y = corner_problem(80, 1, symmetric=True)
@@ -163,6 +177,7 @@ def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks
     assert set(store) == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
     assert len(steps) == len(store), "none is trained twice"
     assert [step.done for step in steps][-1] == 1
+    assert steps[-1].networks == networks
     again = gather_evidence(
         make_network, candidates("rot90"), x, y, config=replace(config, seeds=networks, sure=0.0), store=store
     )

@@ -23,10 +23,12 @@ class Step:
 
     hypothesis: str
     replica: int
+    networks: int
+    """Of each hypothesis: one more whenever the race has ended undecided."""
     block: int
     blocks: int
     done: float
-    """Share of the work, if no further hypothesis is dropped."""
+    """Share of the work, if no further hypothesis is dropped and no network is added."""
     log_evidence: dict[str, float]
     """After the last complete block, of every hypothesis still in the race."""
 
@@ -44,18 +46,20 @@ def evidence_bar(*, visible: bool) -> Iterator[Callable[[Step], None]]:
     """A bar over a race: the network just finished, and who leads."""
     with progress_bar(visible=visible) as bar:
         task = bar.add_task("first networks", total=100)
-        last = -1
+        last = (0, 0)
 
         def on_network(step: Step) -> None:
-            words = f"{step.hypothesis} · network {step.replica + 1} · block {step.block + 1} of {step.blocks}"
+            network, block = f"{step.replica + 1} of {step.networks}", f"{step.block + 1} of {step.blocks}"
+            words = f"{step.hypothesis} · network {network} · block {block}"
             ranked = sorted(step.log_evidence.items(), key=lambda item: -item[1])
             if len(ranked) > 1:
                 words += f" · {ranked[0][0]} leads {ranked[1][0]} by {ranked[0][1] - ranked[1][1]:.1f} nats"
             bar.update(task, completed=round(100 * step.done), description=words)
             nonlocal last
-            if visible and not bar.console.is_terminal and step.block > last:
+            stage = (step.networks, step.block)
+            if visible and not bar.console.is_terminal and stage != last:
                 # Nobody sees a bar in a log; a line per block tells that it lives.
-                last = step.block
+                last = stage
                 print(f"{step.done:4.0%} · {words}", file=sys.stderr, flush=True)
 
         yield on_network

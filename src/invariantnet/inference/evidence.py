@@ -220,7 +220,7 @@ class _Race:
                 ahead = sum(_cost(groups[k], start) for (k, _), later in keys.items() if later not in self.store)
                 ahead += networks * sum(_cost(groups[k], past) for k in alive for past, _ in blocks[block + 1 :])
                 done = self.spent / (self.spent + ahead)
-                self.on_network(Step(groups[job[0]].name, job[1], block, len(blocks), done, so_far))
+                self.on_network(Step(groups[job[0]].name, job[1], networks, block, len(blocks), done, so_far))
         return {job: self.store[key] for job, key in keys.items()}
 
 
