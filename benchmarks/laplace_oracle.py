@@ -84,7 +84,9 @@ def compare(name: str, seed: int, python: str) -> dict[str, object]:
         variance = scale @ last.output_vectors.square().mT
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.npz"
-        weights = {f"weight{i}": m.weight.detach().numpy() for i, m in enumerate(layers_of(trained).values())}
+        weights = {
+            f"weight{i}": m.weight.detach().numpy() for i, m in enumerate(layers_of(trained, x[:1]).values())
+        }
         precisions = np.array([layer.precision for layer in layers.values()])
         np.savez(path, x=x, y=y, shown=shown, sizes=np.array(sizes), precisions=precisions, **weights)
         asked = subprocess.run([python, __file__, "--oracle", path], check=True, stdout=subprocess.PIPE, text=True)

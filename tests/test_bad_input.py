@@ -117,6 +117,8 @@ PYTHON = {
     "a negative prior": lambda: classifier(prior=-1.0).fit(X, Y),
     "a prior of another length": lambda: classifier(prior=[1.0, 2.0, 3.0]).fit(X, Y),
     "a prior that is NaN": lambda: classifier(prior=float("nan")).fit(X, Y),
+    "a prior of another length, held out": lambda: classifier(method="heldout", prior=[1.0] * 4).fit(X, Y),
+    "a prior where the paper has its own": lambda: classifier(method="paper", prior=[500, 1]).fit(X, Y),
     "a prior in words": lambda: classifier(prior="flat").fit(X, Y),
     "a width in words": lambda: classifier(hidden="wide").fit(X, Y),
     "a width of fractions": lambda: classifier(hidden=2.5).fit(X, Y),

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import nn
 from torch.distributions import Normal, kl_divergence
 
 from invariantnet.nn import BayesianConv2d, BayesianLinear
@@ -7,8 +8,8 @@ from invariantnet.nn.bayesian import gaussian_kl
 from invariantnet.training import seeded
 
 LAYERS = {
-    "linear": (lambda: BayesianLinear(6, 4, prior_std=0.7), (6,)),
-    "conv": (lambda: BayesianConv2d(2, 3, 3, stride=2, padding=1, prior_std=0.7), (2, 5, 5)),
+    "linear": (lambda: BayesianLinear(nn.Linear(6, 4), prior_std=0.7), (6,)),
+    "conv": (lambda: BayesianConv2d(nn.Conv2d(2, 3, 3, stride=2, padding=1), prior_std=0.7), (2, 5, 5)),
 }
 
 

@@ -130,3 +130,13 @@ def test_the_unit_of_the_inputs_changes_nothing(unit):
     np.testing.assert_allclose(other.posterior_.probabilities, usual.posterior_.probabilities, atol=1e-3)
     folded = other.network_.fold()(torch.from_numpy(data.x_test * unit)).argmax(1)
     np.testing.assert_array_equal(other.classes_[folded], other.predict(data.x_test * unit))
+
+
+def test_a_prior_may_be_a_number_of_numpy():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 4)), np.arange(40) % 2
+    found = [
+        InvariantClassifier(["reversal"], seeds=1, epochs=1, prior=prior, random_state=0).fit(x, y).posterior_
+        for prior in (1.0, np.int64(1), np.float32(1), np.ones(2))
+    ]
+    assert len({p.probabilities for p in found}) == 1

@@ -216,3 +216,9 @@ def test_which_groups_are_listed(monkeypatch):
     assert listed(8, 8 * 9)
     assert not listed(7, 8 * 9)
     assert not listed(8, 8 * 9 - 1)
+
+
+def test_more_matrices_than_usual_can_be_listed_where_they_were_asked_for():
+    turns = Group.from_matrices([rotation(2 * np.pi / 12_000)], max_order=12_000)
+    assert turns.can_list_elements
+    assert turns.sample(3, seed=0).shape == (3, 2, 2)

@@ -156,6 +156,31 @@ def test_every_feature_with_a_scheme_of_its_own_against_a_plain_loop():
     torch.testing.assert_close(network(x, same), network(x, r[0]))
 
 
+def test_features_have_schemes_of_their_own_only_where_features_are_averaged():
+    x, y = corner_problem(60, 1, symmetric=True)
+    with pytest.raises(ValueError, match="with placement 'features'"):
+        fit_heldout(
+            lambda: mlp(SHAPE, 2, 4),
+            candidates("rot90"),
+            x,
+            y,
+            config=HeldOut(posterior="neurons"),
+            placement="outputs",
+        )
+
+
+def test_a_prior_for_each_hypothesis_moves_what_is_learned_on_held_out_data():
+    x, y = corner_problem(60, 1, symmetric=True)
+    first, second = (
+        fit_heldout(
+            lambda: mlp(SHAPE, 2, 4), candidates("rot90"), x, y, config=HeldOut(), alpha=alpha
+        ).probabilities
+        for alpha in ([100.0, 1.0], [1.0, 100.0])
+    )
+    assert first[0] > 0.9
+    assert second[1] > 0.9
+
+
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_features_choose_the_scheme_that_is_there(symmetric):
     x, y = corner_problem(600, 1, symmetric=symmetric)

@@ -113,7 +113,7 @@ def test_every_placement_and_backbone(make, placement):
         x, y = torch.rand(20, 16), torch.randint(3, (20,))
     before = network(x)
     assert math.isfinite(log_marginal_likelihood(network, x, y, Categorical()))
-    assert set(posterior(network, x, Categorical())) == set(layers_of(network))
+    assert set(posterior(network, x, Categorical())) == set(layers_of(network, x))
     drawn = draw_last_layer(network, x, Categorical(), 6, 0)
     assert {len(values) for values in drawn.values()} == {6}
     torch.testing.assert_close(network(x), before)  # nothing is left behind

@@ -164,3 +164,12 @@ def test_a_mixture_of_matrices_and_index_arrays(placement):
     plain, moved = (network(t, one_hot) for t in (x, x @ torch.from_numpy(turn(2 * np.pi / 3)).T))
     torch.testing.assert_close(plain, moved, atol=1e-6, rtol=1e-6)
     assert not torch.allclose(network(x), plain)
+
+
+def test_two_groups_of_one_name_are_not_told_apart_so_they_are_refused():
+    ours = [Group.from_permutations([swap]) for swap in ([1, 0, 2, 3], [0, 1, 3, 2])]
+    with pytest.raises(ValueError, match="two different groups are called 'custom'"):
+        hypotheses(ours)
+    with pytest.raises(ValueError, match="are called 'trivial'"):
+        hypotheses([Group.from_permutations([[1, 0, 2, 3]], name="trivial")])
+    assert len(hypotheses([ours[0], Group.from_permutations([[1, 0, 2, 3]])])) == 2, "equal groups are merged"

@@ -120,3 +120,10 @@ def test_square_roots_of_unity_leave_nothing_but_the_axis():
         np.abs(inv.invariant_basis(group, dtype=torch.float64).numpy()), [[0, 0, 1]], atol=1e-9
     )
     assert orth(inv.reynolds_operator(group, dtype=torch.float64).numpy()).shape[1] == 1
+
+
+def test_what_is_not_a_number_is_not_invariant():
+    found = inv.check_invariance(
+        lambda x: x[..., 0].log(), inv.group("reversal", (2,)), torch.tensor([[1.0, -1.0]])
+    )
+    assert np.isnan(found)

@@ -141,3 +141,13 @@ def test_nothing_to_learn_from():
     stored = SymmetryPosterior(NAMES, (1, 4, 4), (1.0, 0.0, 0.0), (0.0,) * 3, (0.0,) * 3, 10)
     with pytest.raises(ValueError, match="fit again"):
         stored.over_schemes()
+
+
+@pytest.mark.parametrize("method", ["variational", "nuts"])
+def test_a_label_of_weight_two_counts_as_two(method, monkeypatch):
+    monkeypatch.setattr("invariantnet.inference.schemes.SAMPLES", 400)
+    values = labels(60, (0.7, 0.2, 0.1))
+    twice = scheme_posterior(np.concatenate([values, values], axis=1), NAMES, method=method)
+    heavy = scheme_posterior(values, NAMES, weight=np.full(60, 2.0), method=method)
+    assert heavy.mean == pytest.approx(twice.mean, abs=0.03)
+    assert heavy.interval() == pytest.approx(twice.interval(), abs=0.08)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import nn
 
 from invariantnet import InvariantClassifier
 from invariantnet.datasets import load
-from invariantnet.team import together
+from invariantnet.team import Team, together
 
 BIN = Path(sys.executable).parent
 FIT = (
@@ -55,3 +56,22 @@ def test_two_processes_give_what_one_gives(tmp_path):
 def test_faults():
     with pytest.raises(ValueError, match="at least one"), together(0):
         pass
+
+
+def test_running_statistics_are_the_mean_of_all_processes():
+    """Else the processes would judge with different networks, and one of them might stop before the other."""
+
+    class Fabric:
+        global_rank, world_size = 0, 2
+
+        def all_reduce(self, tensor, reduce_op):
+            assert reduce_op == "mean"
+            return (tensor + 3) / 2  # the other process has 3 everywhere
+
+    layer = nn.BatchNorm1d(4)
+    Team(Fabric()).average_buffers(layer)
+    assert layer.running_mean.tolist() == [1.5] * 4
+    assert layer.running_var.tolist() == [2.0] * 4
+    assert layer.num_batches_tracked == 0
+    Team().average_buffers(layer)
+    assert layer.running_mean.tolist() == [1.5] * 4

@@ -83,7 +83,7 @@ def test_early_stopping_restores_the_best_weights():
 
 def test_objective_is_the_formula():
     x, y = problem(50)
-    network = nn.Sequential(*MODELS["InvariantNet"]().eval(), BayesianLinear(2, 2))
+    network = nn.Sequential(*MODELS["InvariantNet"]().eval(), BayesianLinear(nn.Linear(2, 2)))
     with seeded(0), torch.no_grad():
         terms = LogPosterior(network, examples=1000).terms(x, y)
     with seeded(0), torch.no_grad():

@@ -105,8 +105,36 @@ def test_making_a_network_bayesian():
     assert {BayesianConv2d, BayesianLinear} <= kinds
     assert not kinds & {nn.Linear, nn.Conv2d}
     assert network(torch.rand(2, 64)).shape == (2, 3)
-    with pytest.raises(ValueError, match="plain, square convolutions"):
-        bayesian(nn.Sequential(nn.Conv2d(2, 2, 3, groups=2)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"groups": 2, "bias": False},
+        {"padding": 1, "padding_mode": "circular"},
+        {"padding": "same", "dilation": 2},
+        {"stride": (2, 1)},
+    ],
+    ids=str,
+)
+def test_gaussian_weights_surround_those_of_the_layer_whatever_its_options(options):
+    with seeded(0):
+        layer, x = nn.Conv2d(2, 4, (3, 2), **options), torch.rand(3, 2, 6, 6)
+        plain = layer(x)
+        network = bayesian(nn.Sequential(layer))
+        for name, value in network.named_parameters():
+            if name.endswith("rho"):
+                nn.init.constant_(value, -20)
+        torch.testing.assert_close(network(x), plain, atol=1e-4, rtol=1e-4)
+    assert set(draw_weights(network, 2, 0)) == {"0.weight"} | ({"0.bias"} if layer.bias is not None else set())
+
+
+def test_a_layer_that_is_used_twice_stays_one_layer():
+    layer = nn.Linear(3, 3)
+    network = bayesian(nn.Sequential(layer, nn.ReLU(), nn.Sequential(layer)))
+    assert network[0] is network[2][0]
+    assert isinstance(network[0], BayesianLinear)
+    assert type(bayesian(nn.MultiheadAttention(4, 2)).out_proj) is type(nn.MultiheadAttention(4, 2).out_proj)
 
 
 @pytest.mark.parametrize("uncertainty", KINDS)

@@ -145,7 +145,7 @@ def check_finite_order(matrix: Float64[np.ndarray, "dim dim"], number: int, max_
         power = power @ matrix
     raise ValueError(
         f"{infinite}: no power up to max_order = {max_order} is the identity. "
-        "Check the matrix, or raise max_order."
+        "Check the matrix, pass it in double precision, or raise max_order."
     )
 
 

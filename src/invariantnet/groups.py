@@ -122,7 +122,9 @@ class Group:
     @property
     def can_list_elements(self) -> bool:
         """Whether `elements` and `act` are within reach of memory."""
-        return self.order <= MAX_ORDER and self.order * self.generators[0].size <= MAX_ENTRIES
+        # Matrices were all listed when the group was made, however many were asked for.
+        few = self.is_matrix_group or self.order <= MAX_ORDER
+        return few and self.order * self.generators[0].size <= MAX_ENTRIES
 
     @cached_property
     def elements(self) -> Int64[Tensor, "order dim"] | Float64[Tensor, "order dim dim"]:

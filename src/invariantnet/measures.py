@@ -44,6 +44,11 @@ def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX
             raise ValueError(
                 f"more than {limit} hypotheses, joins included: pass fewer candidates, or leave the joins out."
             )
+        if candidate.name in {g.name for g in found}:
+            raise ValueError(
+                f"two different groups are called {candidate.name!r}: give each a name of its own, "
+                "Group.from_permutations(…, name='…')."
+            )
         if closed:
             waiting += [join(*sorted((candidate, other), key=_rank)) for other in found[1:]]
         found.append(candidate)

@@ -44,6 +44,7 @@ LEARNED = (
     "fingerprint_",
     "threads_",
 )
+IN_MEMORY = ("pointwise", "counts")
 PACKAGES = ("torch", "numpy", "scikit-learn")
 HUGE = 2**1023
 Estimator = TypeVar("Estimator")
@@ -69,7 +70,7 @@ def record(estimator: Any) -> dict[str, Any]:
             "verdict": estimator.posterior_.verdict,
             "chosen": estimator.group_.name,
             "exact": bool(getattr(estimator.network_, "exact", True)),
-            "posterior": {k: v for k, v in asdict(estimator.posterior_).items() if k != "pointwise"},
+            "posterior": {k: v for k, v in asdict(estimator.posterior_).items() if k not in IN_MEMORY},
             "history": asdict(estimator.history_),
         }
     )
@@ -177,7 +178,8 @@ def _tensors(estimator: Any) -> dict[str, Tensor]:
     found = {f"network.{name}": value for name, value in estimator.network_.state_dict().items()}
     for k, group in enumerate(estimator.hypotheses_):
         found[f"hypotheses.{k}"] = torch.from_numpy(group.generators)
-    return {name: value.detach().cpu().contiguous() for name, value in found.items()}
+    # Copies: tensors that share memory, as those of a layer used twice, are refused.
+    return {name: value.detach().cpu().contiguous().clone() for name, value in found.items()}
 
 
 def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backbone: Any) -> Any:

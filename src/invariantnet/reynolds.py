@@ -103,7 +103,7 @@ def check_invariance(function: Callable[[Tensor], Any], group: Group, x: Shaped[
     """
     elements = group.elements if group.can_list_elements else torch.from_numpy(group.generators)
     reference = function(x)
-    return max(float((function(transform(x, g)) - reference).abs().max()) for g in elements)
+    return float(torch.stack([(function(transform(x, g)) - reference).abs().max() for g in elements]).max())
 
 
 def _left_fixed_vectors(generators: Float[np.ndarray, "n dim dim"]) -> Float[np.ndarray, "d dim"]:

@@ -34,6 +34,12 @@ class Team:
         for gradient, part in zip(gradients, total.split([g.numel() for g in gradients]), strict=True):
             gradient.copy_(part.view_as(gradient))
 
+    def average_buffers(self, network: nn.Module) -> None:
+        """Give every process the same running statistics, such as those of batch norm: the mean of all."""
+        for buffer in network.buffers() if self.size > 1 else ():
+            if buffer.is_floating_point():
+                buffer.copy_(self.fabric.all_reduce(buffer, reduce_op="mean"))
+
 
 _ours = Team()
 

@@ -46,11 +46,16 @@ class Training:
 
     def all_epochs(self, examples: int) -> int:
         """Epochs, with those that `min_steps` adds."""
-        return max(self.epochs, -(-self.min_steps // -(-examples // self.batch_size)))
+        return max(self.epochs, -(-self.min_steps // self.batches(examples)))
 
     def steps(self, examples: int) -> int:
         """Steps in all, if it is not stopped early."""
-        return self.all_epochs(examples) * -(-examples // self.batch_size)
+        return self.all_epochs(examples) * self.batches(examples)
+
+    def batches(self, examples: int) -> int:
+        """Steps of one epoch. A single example left over joins the last batch: alone it cannot be normalised."""
+        alone = examples > self.batch_size > 1 and examples % self.batch_size == 1
+        return -(-examples // self.batch_size) - alone
 
 
 @dataclass
@@ -110,7 +115,9 @@ def _fit(
     skip: Sequence[str],
 ) -> History:
     network, likelihood, team = objective.network, objective.likelihood, our_team()
-    epochs = config.all_epochs(len(x))
+    epochs, batches = config.all_epochs(len(x)), config.batches(len(x))
+    sizes = [config.batch_size] * (batches - 1)
+    sizes.append(len(x) - sum(sizes))
     parameters = [p for name, p in network.named_parameters() if name not in skip]
     optimizer = torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay, fused=True)
     rates: Iterator[float] = itertools.repeat(config.learning_rate)
@@ -123,10 +130,9 @@ def _fit(
     if layer:
         history.schemes.append(layer.probabilities.tolist())
     for epoch in range(1, epochs + 1):
-        network.train()
+        network.train(len(x) > 1)  # a single example cannot be normalised by its batch
         totals: dict[str, Tensor] = {}
-        batches = torch.randperm(len(x)).to(x.device).split(config.batch_size)
-        for batch in batches:
+        for batch in torch.randperm(len(x)).to(x.device).split(sizes):
             ours = team.share(batch)
             share = len(ours) / len(batch)
             ours = ours if len(ours) else batch[:1]
@@ -143,6 +149,7 @@ def _fit(
                 on_step(network)
             for name, value in terms.items():
                 totals.setdefault(name, torch.zeros_like(value)).add_(value.detach(), alpha=len(batch) / len(x))
+        team.average_buffers(network)
         record = {name: float(value) for name, value in totals.items()}
         if team.size == 1 and not math.isfinite(sum(record.values())):
             # No further step mends it; whoever asked for the network finds that it knows nothing.

@@ -210,7 +210,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 config=config,
                 likelihood=self.likelihood,
                 weight=weight,
-                alpha=self.prior,
+                alpha=self._alpha,
                 seed=seed,
                 store=store,
                 on_network=on_network,
@@ -261,7 +261,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             config=config,
             likelihood=self.likelihood,
             weight=weight,
-            alpha=float(np.mean(self.prior)),
+            alpha=self._alpha,
             placement=self.placement,
             scale=self.scale_,
             seed=seed,
@@ -287,6 +287,11 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             log_evidence_spread=unknown,
             examples=examples,
         )
+
+    @property
+    def _alpha(self) -> float | list[float]:
+        """The prior as plain numbers, whatever a search over it has passed."""
+        return np.asarray(self.prior, float).tolist()
 
     def _hypotheses(self) -> list[Group]:
         if self.groups == "auto":

@@ -60,5 +60,7 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")
     if np.asarray(estimator.prior).dtype.kind not in "iuf":
         raise ValueError(f"prior is {estimator.prior!r}: pass a positive number, or one for each hypothesis.")
+    if estimator.method == "paper" and np.any(np.asarray(estimator.prior) != 1):
+        raise ValueError("method 'paper' has the prior of the paper: leave prior at 1, or use nn.InvariantLinear.")
     if not isinstance(estimator.tolerance, int | float | np.number) or not estimator.tolerance >= 0:
         raise ValueError(f"tolerance is {estimator.tolerance!r}: pass a number of nats, at least 0.")

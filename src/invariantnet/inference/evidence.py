@@ -180,6 +180,7 @@ class _Race:
             if len(alive) == 1:
                 break
         totals = (bounded * counts[:until]).sum(-1)
+        by_all = min(dropped.values(), default=until)
         return SymmetryPosterior(
             names=tuple(g.name for g in groups),
             orders=tuple(g.order for g in groups),
@@ -190,7 +191,8 @@ class _Race:
             dropped=tuple(groups[k].name for k in sorted(dropped)),
             prices=tuple(prices(groups, accuracy, seen, start - ends[0], dropped)),
             race=tuple(stages),
-            pointwise=seen[:, : min(dropped.values(), default=until)],
+            pointwise=mean_prediction(bounded)[:, :by_all],
+            counts=counts[:by_all],
         )
 
     def _scores(
@@ -248,7 +250,8 @@ def pointwise(
     y = y.double() if y.is_floating_point() else y
     # A network that diverged knows nothing: its hypothesis loses, and the others go on.
     known = likelihood.log_prob(output, y).nan_to_num(nan=-math.inf) + math.log1p(-doubt)
-    return torch.logaddexp(known, likelihood.background(output, y) + math.log(doubt)).cpu().numpy()
+    unknown = likelihood.background(output, y) + (math.log(doubt) if doubt else -math.inf)
+    return torch.logaddexp(known, unknown).cpu().numpy()
 
 
 class _Examples(NamedTuple):

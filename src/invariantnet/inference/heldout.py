@@ -19,6 +19,7 @@ from torch.distributions import Dirichlet, kl_divergence
 from torch.nn import functional as F
 
 from invariantnet.groups import Group
+from invariantnet.inference.posterior import alphas
 from invariantnet.inference.schemes import SchemePosterior
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import Placement, Symmetrized
@@ -77,7 +78,7 @@ def fit_heldout(
     config: HeldOut,
     likelihood: Likelihood | None = None,
     weight: Float[Tensor, " n"] | None = None,
-    alpha: float = 1.0,
+    alpha: float | Sequence[float] = 1.0,
     placement: Placement = "features",
     scale: float = 1.0,
     seed: int = 0,
@@ -88,9 +89,12 @@ def fit_heldout(
     held, kept = order[:size], order[size:]
     if not len(kept):
         raise ValueError(f"{len(x)} examples leave none to train on: pass more data.")
+    if config.posterior == "neurons" and placement != "features":
+        raise ValueError(f"features have schemes of their own with placement 'features', not {placement!r}.")
     likelihood = likelihood or Categorical()
+    prior = alphas(alpha, len(groups)).tolist()
     held_weight, kept_weight = (None if weight is None else weight[part] for part in (held, kept))
-    chooser = _SchemeLearner(x[held], y[held], held_weight, likelihood, len(groups), alpha, config)
+    chooser = _SchemeLearner(x[held], y[held], held_weight, likelihood, prior, config)
 
     def make() -> nn.Module:
         return Symmetrized(
@@ -98,7 +102,7 @@ def fit_heldout(
             groups,
             placement,
             scale=scale,
-            prior=alpha,
+            prior=prior,
             probabilities=likelihood.averages_probabilities,
         )
 
@@ -128,12 +132,11 @@ class _SchemeLearner:
         y: Tensor,
         weight: Tensor | None,
         likelihood: Likelihood,
-        schemes: int,
-        alpha: float,
+        alpha: Sequence[float],
         config: HeldOut,
     ) -> None:
         self.x, self.y, self.weight, self.likelihood, self.config = x, y, weight, likelihood, config
-        self.prior = Dirichlet(torch.full((schemes,), alpha))
+        self.prior, schemes = Dirichlet(torch.tensor(alpha)), len(alpha)
         # q starts as the uniform distribution; a point, and every feature's scheme, starts at its middle.
         start = torch.ones(schemes).expm1().log() if config.posterior == "dirichlet" else torch.zeros(schemes)
         self._start(start)

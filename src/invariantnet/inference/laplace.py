@@ -10,7 +10,8 @@ $$\log p(D) \approx \log p(D \mid \theta) + \sum_l \tfrac12 \Big(P_l \log \delta
 with α and β the eigenvalues of A and B, and δ where its derivative vanishes (MacKay 1992).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from torch.nn import functional as F
 
 from invariantnet.groups import Group
 from invariantnet.likelihoods import Likelihood
-from invariantnet.rows import Rows, blocks
+from invariantnet.rows import Rows, blocks, read
 from invariantnet.training import Training, predict, train
 
 BATCH = 256
@@ -75,11 +76,16 @@ class LayerPosterior:
 
 
 def log_marginal_likelihood(
-    network: nn.Module, x: Float[Tensor, "n dim"] | Rows, y: Shaped[Tensor, " n"], likelihood: Likelihood
+    network: nn.Module,
+    x: Float[Tensor, "n dim"] | Rows,
+    y: Shaped[Tensor, " n"],
+    likelihood: Likelihood,
+    weight: Float[Tensor, " n"] | None = None,
 ) -> float:
-    """Laplace's approximation of log p(D), over all linear and convolutional layers."""
-    log_likelihood = float(likelihood.log_prob(predict(network, x, likelihood), y).double().sum())
-    return log_likelihood + sum(layer.log_occam for layer in posterior(network, x, likelihood).values())
+    """Laplace's approximation of log p(D), over all linear and convolutional layers that learn."""
+    each = likelihood.log_prob(predict(network, x, likelihood), y).double()
+    log_likelihood = float((each if weight is None else each * weight).sum())
+    return log_likelihood + sum(layer.log_occam for layer in posterior(network, x, likelihood, weight).values())
 
 
 def laplace_evidence(
@@ -98,7 +104,7 @@ def laplace_evidence(
 
     def one(group: Group) -> float:
         network, _ = train(lambda: make_network(group), x, y, training, seed, likelihood=likelihood, weight=weight)
-        return log_marginal_likelihood(network, x, y, likelihood)
+        return log_marginal_likelihood(network, x, y, likelihood, weight)
 
     return tuple(joblib.Parallel(n_jobs=jobs)(joblib.delayed(one)(group) for group in groups))
 
@@ -107,11 +113,15 @@ def posterior(
     network: nn.Module,
     x: Float[Tensor, "n dim"] | Rows,
     likelihood: Likelihood,
-    layers: Mapping[str, Layer] | None = None,
+    weight: Float[Tensor, " n"] | None = None,
+    *,
+    last_only: bool = False,
 ) -> dict[str, LayerPosterior]:
-    """The posterior of every layer, or of those that are given."""
-    chosen = layers_of(network) if layers is None else layers
-    factors = _factors(network, x, likelihood, chosen)
+    """The posterior of every layer that learns, in the order of their calls; or of the last one alone."""
+    chosen = layers_of(network, read(x[:1]))
+    if last_only:
+        chosen = dict([list(chosen.items())[-1]]) if chosen else {}
+    factors = _factors(network, x, likelihood, chosen, weight)
     return {
         name: LayerPosterior.of(_matrix(layer), A.double().cpu(), B.double().cpu())
         for (name, layer), (A, B) in zip(chosen.items(), factors, strict=True)
@@ -119,53 +129,79 @@ def posterior(
 
 
 def draw_last_layer(
-    network: nn.Module, x: Float[Tensor, "n dim"] | Rows, likelihood: Likelihood, count: int, seed: int
+    network: nn.Module,
+    x: Float[Tensor, "n dim"] | Rows,
+    likelihood: Likelihood,
+    count: int,
+    seed: int,
+    weight: Float[Tensor, " n"] | None = None,
 ) -> dict[str, Float[Tensor, "draws ..."]]:
     """Draws of the weights and biases of the last layer, by their names."""
-    name, layer = list(layers_of(network).items())[-1]
+    layers = layers_of(network, read(x[:1]))
+    name, layer = list(layers.items())[-1] if layers else ("", None)
     if not isinstance(layer, nn.Linear) or layer.bias is None:
         raise ValueError("Laplace needs a network that ends with nn.Linear: use uncertainty='ensemble'.")
-    found = posterior(network, x, likelihood, {name: layer})[name]
+    found = posterior(network, x, likelihood, weight, last_only=True)[name]
     drawn = found.draw(count, torch.Generator().manual_seed(seed)).to(layer.weight)
     return {f"{name}.weight": drawn[..., :-1].contiguous(), f"{name}.bias": drawn[..., -1].contiguous()}
 
 
-def layers_of(network: nn.Module) -> dict[str, Layer]:
-    """The linear and convolutional layers, by name."""
-    return {name: m for name, m in network.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)}
+def layers_of(network: nn.Module, x: Float[Tensor, "n dim"]) -> dict[str, Layer]:
+    """The linear and convolutional layers that learn and that `x` passes, by name, in the order of their calls."""
+    names = {m: name for name, m in network.named_modules() if isinstance(m, nn.Linear | nn.Conv2d)}
+    with _calls(network.eval(), list(names)) as calls, torch.no_grad():
+        network(x)
+    return {names[layer]: layer for layer, *_ in calls if layer.weight.requires_grad}
+
+
+@contextlib.contextmanager
+def _calls(network: nn.Module, layers: Sequence[Layer]) -> Iterator[list[tuple[Layer, Tensor, Tensor]]]:
+    """Inside, every call of a layer is noted with its input and its output."""
+    calls: list[tuple[Layer, Tensor, Tensor]] = []
+
+    def remember(layer: Any, inputs: Any, output: Tensor) -> None:
+        calls.append((layer, inputs[0].detach(), output))
+
+    hooks = [layer.register_forward_hook(remember) for layer in layers]
+    try:
+        yield calls
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @torch.enable_grad()
 def _factors(
-    network: nn.Module, x: Tensor | Rows, likelihood: Likelihood, layers: Mapping[str, Layer]
+    network: nn.Module,
+    x: Tensor | Rows,
+    likelihood: Likelihood,
+    layers: Mapping[str, Layer],
+    weight: Tensor | None,
 ) -> list[tuple[Tensor, Tensor]]:
     network.eval()
-    calls: dict[nn.Module, tuple[Tensor, Tensor]] = {}
-
-    def remember(layer: nn.Module, inputs: Any, output: Tensor) -> None:
-        calls[layer] = (inputs[0].detach(), output)
-
-    hooks = [layer.register_forward_hook(remember) for layer in layers.values()]
-    A: dict[str, Any] = dict.fromkeys(layers, 0)
-    B: dict[str, Any] = dict.fromkeys(layers, 0)
-    rows = dict.fromkeys(layers, 0)
-    try:
-        for part in blocks(x, BATCH):
+    A: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
+    B: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
+    rows: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
+    start = 0
+    for part in blocks(x, BATCH):
+        w = None if weight is None else weight[start : start + len(part)].to(part)
+        start += len(part)
+        with _calls(network, list(layers.values())) as calls:
             outputs = network(part)
-            for name, layer in layers.items():
-                a = _input_rows(layer, calls[layer][0])
-                A[name] = A[name] + a.mT @ a
-                rows[name] += len(a)
-            ends = [calls[layer][1] for layer in layers.values()]
-            for root in likelihood.curvature_roots(outputs.detach()):
-                back = torch.autograd.grad(outputs, ends, root.to(outputs), retain_graph=True)
-                for (name, layer), gradient in zip(layers.items(), back, strict=True):
-                    b = _output_rows(layer, gradient)
-                    B[name] = B[name] + b.mT @ b
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return [(A[name] / rows[name], B[name]) for name in layers]
+        for layer, given, _ in calls:
+            a = _input_rows(layer, given)
+            # The copies and patches of an example stand together, and count by its weight.
+            each = None if w is None else w.repeat_interleave(len(a) // len(w))[:, None]
+            A[layer] = A[layer] + (a if each is None else a * each).mT @ a
+            rows[layer] += len(a) if each is None else each.sum()
+        for root in likelihood.curvature_roots(outputs.detach()):
+            root = (root if w is None else root * w.sqrt()[:, None]).to(outputs)
+            ends = [output for *_, output in calls]
+            back = torch.autograd.grad(outputs, ends, root, retain_graph=True, materialize_grads=True)
+            for (layer, *_), gradient in zip(calls, back, strict=True):
+                b = _output_rows(layer, gradient)
+                B[layer] = B[layer] + b.mT @ b
+    return [(A[layer] / rows[layer], B[layer]) for layer in layers.values()]
 
 
 def _input_rows(layer: Layer, x: Tensor) -> Float[Tensor, "rows inputs1"]:

@@ -50,7 +50,9 @@ class SymmetryPosterior:
     laplace: tuple[float, ...] = ()
     """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
-    """Log probability of every label that every hypothesis predicted; in memory only."""
+    """Log probability of every label that every hypothesis predicted; in memory only, as its `counts`."""
+    counts: Float[np.ndarray, " n"] | None = field(default=None, repr=False, compare=False)
+    """How often each of these labels counts."""
 
     @property
     def favourite(self) -> str:
@@ -94,7 +96,9 @@ class SymmetryPosterior:
         """The posterior over π from the labels that every hypothesis predicted; right after fitting only."""
         if self.pointwise is None:
             raise ValueError("the predictions behind this posterior were not stored: fit again, by evidence.")
-        return scheme_posterior(self.pointwise, self.names, alpha=alpha, method=method, seed=seed)
+        return scheme_posterior(
+            self.pointwise, self.names, weight=self.counts, alpha=alpha, method=method, seed=seed
+        )
 
     def __str__(self) -> str:
         """A small table, and the verdict."""
@@ -158,10 +162,15 @@ def _shares(total: int, parts: int) -> list[int]:
     return [len(part) for part in np.array_split(np.arange(total), max(1, parts))]
 
 
-def log_prior_of(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
-    r"""$\log E[\pi_k] = \log \alpha_k / \sum_j \alpha_j$ of a Dirichlet prior on π."""
-    values = np.full(schemes, alpha, dtype=float) if isinstance(alpha, int | float) else np.array(alpha, float)
+def alphas(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
+    """One α for each hypothesis, from one for all or one for each."""
+    values = np.full(schemes, alpha, dtype=float) if np.ndim(alpha) == 0 else np.array(alpha, float)
     if values.shape != (schemes,) or not (values > 0).all() or not np.isfinite(values).all():
         raise ValueError(f"α = {alpha} is no prior for {schemes} hypotheses: pass positive numbers, one for each.")
-    logs = np.log(values)
+    return values
+
+
+def log_prior_of(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
+    r"""$\log E[\pi_k] = \log \alpha_k / \sum_j \alpha_j$ of a Dirichlet prior on π."""
+    logs = np.log(alphas(alpha, schemes))
     return logs - np.logaddexp.reduce(logs)

@@ -91,37 +91,41 @@ def scheme_posterior(
     log_likelihood: Float[np.ndarray, "schemes n"],
     names: Sequence[str],
     *,
+    weight: Float[np.ndarray, " n"] | None = None,
     alpha: float | Sequence[float] = 1.0,
     method: Method = "variational",
     seed: int = 0,
 ) -> SchemePosterior:
-    """The posterior of π from every hypothesis' log probability of every label."""
+    """The posterior of π from every hypothesis' log probability of every label, which count by their weight."""
     if log_likelihood.shape[1] == 0:
         raise ValueError("no label was predicted by every hypothesis: pass more data.")
     concentration = torch.as_tensor(np.broadcast_to(np.asarray(alpha, float), len(names)).copy())
     # Constants of each example do not matter; the largest becomes 1.
     p = torch.from_numpy(np.exp(log_likelihood - log_likelihood.max(0)).T.copy())
+    w = torch.ones(len(p), dtype=p.dtype) if weight is None else torch.from_numpy(weight)
     # So small a computation loses more by threads than it gains.
     with seeded(seed), threads(1):
         if method == "nuts":
-            return SchemePosterior(tuple(names), _nuts(p, concentration, seed), "nuts")
-        return SchemePosterior.of_dirichlet(names, _fit_dirichlet(p, concentration), "variational")
+            return SchemePosterior(tuple(names), _nuts(p, w, concentration, seed), "nuts")
+        return SchemePosterior.of_dirichlet(names, _fit_dirichlet(p, w, concentration), "variational")
 
 
-def _fit_dirichlet(p: Float[Tensor, "n schemes"], alpha: Float[Tensor, " schemes"]) -> Float[Tensor, " schemes"]:
-    r"""β of the q = Dir(β) that maximises $E_q \sum_i \log \sum_k \pi_k p_{ik} - \mathrm{KL}(q \| p)$."""
+def _fit_dirichlet(
+    p: Float[Tensor, "n schemes"], weight: Float[Tensor, " n"], alpha: Float[Tensor, " schemes"]
+) -> Float[Tensor, " schemes"]:
+    r"""β of the q = Dir(β) that maximises $E_q \sum_i w_i \log \sum_k \pi_k p_{ik} - \mathrm{KL}(q \| p)$."""
     # Start from the responsibilities of a few rounds of expectation and maximisation.
     pi = alpha / alpha.sum()
     for _ in range(50):
-        pi = F.normalize((p * pi / (p @ pi)[:, None]).sum(0) + alpha, p=1, dim=0)
-    log_beta = (alpha + 0.5 * len(p) * pi).log().requires_grad_()
+        pi = F.normalize((p * pi / (p @ pi)[:, None] * weight[:, None]).sum(0) + alpha, p=1, dim=0)
+    log_beta = (alpha + 0.5 * weight.sum() * pi).log().requires_grad_()
     optimizer = torch.optim.Adam([log_beta], lr=0.03)
     prior = Dirichlet(alpha)
     for step in range(STEPS):
         optimizer.param_groups[0]["lr"] = 0.03 * (1 - step / STEPS)
         q = Dirichlet(log_beta.exp())
         draws = q.rsample((PER_STEP,)).clamp_min(1e-30)
-        evidence = torch.log(draws @ p.mT).sum(-1).mean() - kl_divergence(q, prior)
+        evidence = (torch.log(draws @ p.mT) * weight).sum(-1).mean() - kl_divergence(q, prior)
         optimizer.zero_grad()
         (-evidence).backward()
         optimizer.step()
@@ -129,7 +133,7 @@ def _fit_dirichlet(p: Float[Tensor, "n schemes"], alpha: Float[Tensor, " schemes
 
 
 def _nuts(
-    p: Float[Tensor, "n schemes"], alpha: Float[Tensor, " schemes"], seed: int
+    p: Float[Tensor, "n schemes"], weight: Float[Tensor, " n"], alpha: Float[Tensor, " schemes"], seed: int
 ) -> Float[np.ndarray, "chains draws schemes"]:
     try:
         import pyro
@@ -139,7 +143,7 @@ def _nuts(
 
     def model() -> None:
         pi = pyro.sample("pi", pyro.distributions.Dirichlet(alpha))
-        pyro.factor("labels", torch.log(pi @ p.mT).sum())
+        pyro.factor("labels", (torch.log(pi @ p.mT) * weight).sum())
 
     chains = []
     for chain in range(CHAINS):

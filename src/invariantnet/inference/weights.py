@@ -58,7 +58,8 @@ def train_uncertain(
         others = [trained(make_network, config, _another(seed, i))[0] for i in range(1, MEMBERS)]
         return Draws.of_networks([network, *others], likelihood).eval(), history
     if uncertainty == "laplace":
-        return Draws(network, draw_last_layer(network, x, likelihood, DRAWS, seed), likelihood).eval(), history
+        drawn = draw_last_layer(network, x, likelihood, DRAWS, seed, weight)
+        return Draws(network, drawn, likelihood).eval(), history
     return network, history
 
 

@@ -5,8 +5,8 @@ $p = \mathcal{N}(0, s^2)$. A layer draws its *outputs*, whose mean and variance 
 weights, so that every example of a batch has noise of its own.
 """
 
-import math
-from collections.abc import Callable
+from abc import abstractmethod
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 INITIAL_RHO = -5.0
+Network = TypeVar("Network", bound=nn.Module)
 PRIOR_STD = 0.3
 """Of the weights of a network that is made Bayesian; the paper's baselines have 1."""
 
@@ -27,87 +28,78 @@ def gaussian_kl(
 
 
 class _Bayesian(nn.Module):
-    """Gaussian weights and biases; a subclass says which linear map they make."""
+    """Gaussian weights and biases around those of a plain layer; a subclass says which linear map they make.
 
-    def __init__(self, weight_shape: tuple[int, ...], prior_std: float) -> None:
+    Args:
+        plain: the layer whose weights q starts from, and whose options are kept.
+        prior_std: s of the prior.
+
+    """
+
+    def __init__(self, plain: nn.Linear | nn.Conv2d, prior_std: float = 1.0) -> None:
         super().__init__()
-        fan_in = math.prod(weight_shape[1:])
-        bound = 1 / math.sqrt(fan_in)
         self.prior_std = prior_std
-        self.weight = nn.Parameter(torch.empty(weight_shape).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(weight_shape[0]).uniform_(-bound, bound))
-        self.weight_rho = nn.Parameter(torch.full(weight_shape, INITIAL_RHO))
-        self.bias_rho = nn.Parameter(torch.full(weight_shape[:1], INITIAL_RHO))
+        self.weight, self.bias = plain.weight, plain.bias
+        self.weight_rho = nn.Parameter(torch.full_like(plain.weight, INITIAL_RHO))
+        self.bias_rho = None if plain.bias is None else nn.Parameter(torch.full_like(plain.bias, INITIAL_RHO))
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q‖p) of weights and biases."""
-        return gaussian_kl(self.weight, F.softplus(self.weight_rho), self.prior_std) + gaussian_kl(
-            self.bias, F.softplus(self.bias_rho), self.prior_std
-        )
+        of_weights = gaussian_kl(self.weight, F.softplus(self.weight_rho), self.prior_std)
+        if self.bias is None or self.bias_rho is None:
+            return of_weights
+        return of_weights + gaussian_kl(self.bias, F.softplus(self.bias_rho), self.prior_std)
 
-    def _draw(self, apply: Callable[[Tensor, Tensor, Tensor], Tensor], x: Tensor) -> Tensor:
-        mean = apply(x, self.weight, self.bias)
-        variance = apply(x.square(), F.softplus(self.weight_rho).square(), F.softplus(self.bias_rho).square())
+    def forward(self, x: Float[Tensor, "*inputs"]) -> Float[Tensor, "*outputs"]:
+        """Draw the outputs."""
+        mean = self._apply_to(x, self.weight, self.bias)
+        spread = None if self.bias_rho is None else F.softplus(self.bias_rho).square()
+        variance = self._apply_to(x.square(), F.softplus(self.weight_rho).square(), spread)
         return mean + variance.clamp_min(1e-12).sqrt() * torch.randn_like(mean)
+
+    @abstractmethod
+    def _apply_to(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The linear map of a plain layer with these weights."""
 
 
 class BayesianLinear(_Bayesian):
     """`nn.Linear` with a Gaussian posterior over its weights; every call is a new draw."""
 
-    def __init__(self, in_features: int, out_features: int, prior_std: float = 1.0) -> None:
-        super().__init__((out_features, in_features), prior_std)
-
-    def forward(self, x: Float[Tensor, "*batch inputs"]) -> Float[Tensor, "*batch outputs"]:
-        """Draw the outputs."""
-        return self._draw(F.linear, x)
+    def _apply_to(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return F.linear(x, weight, bias)
 
 
 class BayesianConv2d(_Bayesian):
     """`nn.Conv2d` with a Gaussian posterior over its weights; every call is a new draw."""
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int,
-        *,
-        stride: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] | str = 0,
-        prior_std: float = 1.0,
-    ) -> None:
-        super().__init__((out_channels, in_channels, kernel_size, kernel_size), prior_std)
-        self.stride, self.padding = stride, padding
+    def __init__(self, plain: nn.Conv2d, prior_std: float = 1.0) -> None:
+        super().__init__(plain, prior_std)
+        self.stride, self.dilation, self.groups = plain.stride, plain.dilation, plain.groups
+        self.padding = plain.padding if plain.padding_mode == "zeros" else 0
+        self.around = None if plain.padding_mode == "zeros" else plain._reversed_padding_repeated_twice
+        self.padding_mode = plain.padding_mode
 
-    def forward(self, x: Float[Tensor, "batch channels h w"]) -> Float[Tensor, "batch filters h2 w2"]:
-        """Draw the outputs."""
-        return self._draw(lambda x, w, b: F.conv2d(x, w, b, self.stride, self.padding), x)
+    def _apply_to(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        x = F.pad(x, self.around, self.padding_mode) if self.around else x
+        return F.conv2d(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
-def bayesian(network: nn.Module, prior_std: float = PRIOR_STD) -> nn.Module:
-    """The network with Gaussian weights, in every linear and every convolutional layer; others stay as they are.
+def bayesian(network: Network, prior_std: float = PRIOR_STD) -> Network:
+    """The network with Gaussian weights around its own, in every linear and every convolutional layer.
 
-    Convolutions must be plain: square, undilated and ungrouped.
+    Other layers stay as they are, also those that only descend from `nn.Linear` or `nn.Conv2d`: they may use
+    their weights otherwise. A layer that is used twice stays one layer.
     """
-    for name, layer in network.named_children():
-        setattr(network, name, _bayesian_layer(layer, prior_std) or bayesian(layer, prior_std))
+    replaced: dict[nn.Module, nn.Module] = {}
+    for parent in list(network.modules()):
+        for name, layer in parent._modules.items():
+            if type(layer) is nn.Linear and layer not in replaced:
+                replaced[layer] = BayesianLinear(layer, prior_std)
+            if type(layer) is nn.Conv2d and layer not in replaced:
+                replaced[layer] = BayesianConv2d(layer, prior_std)
+            if layer in replaced:
+                parent._modules[name] = replaced[layer]
     return network
-
-
-def _bayesian_layer(layer: nn.Module, prior_std: float) -> _Bayesian | None:
-    if isinstance(layer, nn.Linear):
-        return BayesianLinear(layer.in_features, layer.out_features, prior_std)
-    if not isinstance(layer, nn.Conv2d):
-        return None
-    if layer.groups > 1 or set(layer.dilation) != {1} or len(set(layer.kernel_size)) > 1:
-        raise ValueError("Gaussian weights are for plain, square convolutions: use uncertainty='ensemble'.")
-    return BayesianConv2d(
-        layer.in_channels,
-        layer.out_channels,
-        layer.kernel_size[0],
-        stride=layer.stride,
-        padding=layer.padding,
-        prior_std=prior_std,
-    )
 
 
 @torch.no_grad()
@@ -118,7 +110,7 @@ def draw_weights(network: nn.Module, count: int, seed: int) -> dict[str, Float[T
     for name, layer in network.named_modules():
         if not isinstance(layer, _Bayesian):
             continue
-        for which in ("weight", "bias"):
+        for which in ("weight",) if layer.bias is None else ("weight", "bias"):
             mean, rho = getattr(layer, which), getattr(layer, f"{which}_rho")
             noise = torch.randn(count, *mean.shape, generator=generator).to(mean)
             drawn[f"{name}.{which}"] = mean + F.softplus(rho) * noise

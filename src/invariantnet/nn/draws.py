@@ -44,7 +44,9 @@ class Draws(nn.Module):
     def of_networks(cls, networks: Sequence[nn.Module], likelihood: Likelihood) -> "Draws":
         """An ensemble: networks of one architecture, trained apart."""
         states = [network.state_dict() for network in networks]
-        differ = [name for name, value in states[0].items() if value.is_floating_point()]
+        # A layer that is used twice has two names; one of them is enough.
+        once = {name for name, _ in (*networks[0].named_parameters(), *networks[0].named_buffers())}
+        differ = [name for name, value in states[0].items() if value.is_floating_point() and name in once]
         weights = {name: torch.stack([state[name] for state in states]) for name in differ}
         return cls(networks[0], weights, likelihood)
 

@@ -1,14 +1,14 @@
 """The networks that the paper compares. All take flat inputs and give logits."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from invariantnet.groups import Group
-from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear
+from invariantnet.nn.bayesian import bayesian as make_bayesian
 from invariantnet.nn.invariant import InvariantLinear
 
 
@@ -21,27 +21,26 @@ def mlp(
     shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False, units: int = 1
 ) -> nn.Sequential:
     """One hidden layer; `bayesian` makes it the paper's BMLP; a feature is the mean of so many `units`."""
-    linear: Callable[[int, int], nn.Module] = BayesianLinear if bayesian else nn.Linear
-    first = linear(math.prod(shape), hidden * units)
-    return nn.Sequential(first, nn.ReLU(), *_mean_of(units), linear(hidden, classes))
+    first = nn.Linear(math.prod(shape), hidden * units)
+    layers = nn.Sequential(first, nn.ReLU(), *_mean_of(units), nn.Linear(hidden, classes))
+    return make_bayesian(layers, prior_std=1.0) if bayesian else layers
 
 
 def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
     """Two strided convolutions and one hidden layer; `bayesian` makes it the paper's BCNN."""
-    linear: Callable[[int, int], nn.Module] = BayesianLinear if bayesian else nn.Linear
-    conv: Callable[..., nn.Module] = BayesianConv2d if bayesian else nn.Conv2d
     channels, height, width = image_shape(shape)
-    return nn.Sequential(
+    layers = nn.Sequential(
         nn.Unflatten(-1, (channels, height, width)),
-        conv(channels, 16, 5, stride=2, padding=2),
+        nn.Conv2d(channels, 16, 5, stride=2, padding=2),
         nn.ReLU(),
-        conv(16, 32, 5, stride=2, padding=2),
+        nn.Conv2d(16, 32, 5, stride=2, padding=2),
         nn.ReLU(),
         nn.Flatten(),
-        linear(32 * -(-height // 4) * -(-width // 4), hidden),
+        nn.Linear(32 * -(-height // 4) * -(-width // 4), hidden),
         nn.ReLU(),
-        linear(hidden, classes),
+        nn.Linear(hidden, classes),
     )
+    return make_bayesian(layers, prior_std=1.0) if bayesian else layers
 
 
 def convnet(shape: tuple[int, ...], classes: int, hidden: int = 100, *, units: int = 1) -> nn.Sequential:

@@ -129,16 +129,21 @@ class Symmetrized(Scheme):
         """Plain torch layers with the same outputs, for `weights`, and for `features` with one hidden layer."""
         pi = self._estimate()
         if self.placement == "weights":
-            folded = copy.deepcopy(self.module)
-            weight = _first_linear(folded).weight
-            identity = torch.eye(weight.shape[1], device=weight.device, dtype=weight.dtype)
-            weight.copy_(self.scale * weight @ self._mean_input(identity, pi).mT)
-            return folded
-        layers = list(self.module) if isinstance(self.module, nn.Sequential) else []
-        if self.placement == "features" and len(layers) == 3:
-            first, activation, head = layers
-            if isinstance(first, nn.Linear) and isinstance(head, nn.Linear):
-                return self._fold_features(first, activation, head, *self._weighted_elements(pi))
+            first = _first_linear(self.module)
+            if isinstance(first, nn.Linear):
+                weight = first.weight
+                identity = torch.eye(weight.shape[1], device=weight.device, dtype=weight.dtype)
+                plain = _linear(self.scale * weight @ self._mean_input(identity, pi).mT, first.bias)
+                if first is self.module:
+                    return plain
+                folded = copy.deepcopy(self.module)
+                assert isinstance(folded, nn.Sequential)
+                folded[0] = plain
+                return folded
+        elif self.placement == "features" and len(layers := self._layers()) == 3:
+            wide, activation, head = layers
+            if isinstance(wide, nn.Linear) and isinstance(head, nn.Linear) and isinstance(activation, POINTWISE):
+                return self._fold_features(wide, activation, head, *self._weighted_elements(pi))
         raise ValueError("only 'weights', and 'features' with one hidden layer, fold into plain layers.")
 
     def _fold_features(
@@ -147,16 +152,11 @@ class Symmetrized(Scheme):
         # Neuron by neuron, the copies of one side by side, so that a maximum is a plain pooling layer.
         copies = self._moved_weights(first.weight, kept)
         count, moved = copies.shape[1], copies.permute(2, 1, 0).flatten(0, 1)
-        wide = nn.Linear(first.in_features, len(moved)).to(moved)
-        wide.weight.copy_(self.scale * moved)
-        wide.bias.copy_(first.bias.repeat_interleave(count))
+        wide = _linear(self.scale * moved, None if first.bias is None else first.bias.repeat_interleave(count))
         activation = copy.deepcopy(activation)
         if self.pool == "max":
             return nn.Sequential(wide, activation, nn.MaxPool1d(count), copy.deepcopy(head))
-        out = nn.Linear(len(moved), head.out_features).to(moved)
-        out.weight.copy_((head.weight[:, :, None] * weights).flatten(1))
-        out.bias.copy_(head.bias)
-        return nn.Sequential(wide, activation, out)
+        return nn.Sequential(wide, activation, _linear((head.weight[:, :, None] * weights).flatten(1), head.bias))
 
     def _estimate(self) -> Tensor:
         return F.softmax(self.logits, dim=-1) if self.learns_scheme else torch.ones_like(self.logits)
@@ -180,14 +180,16 @@ class Symmetrized(Scheme):
     def _features(self, body: list[nn.Module], x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
         first = body[0]
         # Who has hooked the layer wants to see it called.
-        if isinstance(first, nn.Linear) and not first._forward_hooks:
+        if isinstance(first, nn.Linear) and not (first._forward_hooks or first._forward_pre_hooks):
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
             moved = self._moved_weights(first.weight, kept)
             copied = moved.shape[1:]
-            hidden = F.linear(x, moved.flatten(1).mT, first.bias.expand(copied).flatten())
+            bias = None if first.bias is None else first.bias.expand(copied).flatten()
+            hidden = F.linear(x, moved.flatten(1).mT, bias)
             if all(isinstance(m, POINTWISE) for m in body[1:]):
                 return _through(body[1:], hidden).unflatten(-1, copied)
-            return _through(body[1:], hidden.unflatten(-1, copied))
+            copies = hidden.unflatten(-1, copied)
+            return _through(body[1:], copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
         copies = transform(x, self.get_buffer("elements")[kept], self.signed)
         return _through(body, copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
 
@@ -217,11 +219,13 @@ class Symmetrized(Scheme):
         return head.in_features
 
     def _layers(self) -> list[nn.Module]:
-        if not isinstance(self.module, nn.Sequential) or len(self.module) < 2:
-            raise ValueError(
-                "'features' needs a sequence of layers that ends with the head: use nn.Sequential, or 'outputs'."
-            )
-        return list(self.module)
+        module = self.module
+        # Whoever has a forward pass of his own would not see it used.
+        if isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward and len(module) > 1:
+            return list(module)
+        raise ValueError(
+            "'features' needs a sequence of layers that ends with the head: use nn.Sequential, or 'outputs'."
+        )
 
     def _mean_input(self, x: Tensor, pi: Tensor) -> Tensor:
         r"""$R_\pi x = \sum_k \pi_k R_k x$."""
@@ -241,6 +245,14 @@ def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
     for layer in layers:
         x = layer(x)
     return x
+
+
+def _linear(weight: Float[Tensor, "neurons inputs"], bias: Tensor | None) -> nn.Linear:
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None).to(weight)
+    linear.weight.copy_(weight)
+    if bias is not None:
+        linear.bias.copy_(bias)
+    return linear
 
 
 def _first_linear(module: nn.Module) -> nn.Linear | BayesianLinear:
