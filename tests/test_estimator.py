@@ -51,7 +51,7 @@ def test_tolerance_buys_the_largest_affordable_group():
 @pytest.mark.parametrize("method", ["heldout", "paper"])
 def test_other_methods(method):
     data = DIGITS["rotated"]
-    clf = InvariantClassifier(**{**QUICK, "method": method}).fit(data.x_train, data.y_train)
+    clf = InvariantClassifier(**{**QUICK, "method": method, "epochs": None}).fit(data.x_train, data.y_train)
     assert sum(clf.posterior_.probabilities) == pytest.approx(1, abs=1e-5)
     assert clf.score(data.x_test, data.y_test) > 0.5
 
@@ -140,3 +140,42 @@ def test_a_prior_may_be_a_number_of_numpy():
         for prior in (1.0, np.int64(1), np.float32(1), np.ones(2))
     ]
     assert len({p.probabilities for p in found}) == 1
+
+
+def test_images_that_lie_otherwise_are_not_taken_for_those_of_the_fit():
+    rng = np.random.default_rng(0)
+    x, y = rng.random((40, 3, 4, 4)).astype(np.float32), np.arange(40) % 2
+    clf = InvariantClassifier(["hflip"], seeds=1, epochs=1, random_state=0).fit(x, y)
+    with pytest.raises(ValueError, match=r"inputs of shape \(4, 4, 3\), not \(3, 4, 4\): transpose them"):
+        clf.predict(np.moveaxis(x, 1, -1))
+    assert (clf.predict(x.reshape(40, -1)) == clf.predict(x)).all()
+    grey = InvariantClassifier(["hflip"], (4, 4), seeds=1, epochs=1, random_state=0).fit(x[:, :1], y)
+    assert grey.input_shape_ == (4, 4)
+    with pytest.raises(ValueError, match="inputs of shape"):
+        InvariantClassifier(["hflip"], (4, 4), seeds=1, epochs=1).fit(x[:, 0].reshape(40, 2, 8), y)
+
+
+def test_epochs_are_as_many_as_were_asked_for():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    for method in ("evidence", "heldout", "paper"):
+        clf = InvariantClassifier(["reversal"], method=method, seeds=1, epochs=3, random_state=0).fit(x, y)
+        assert len(clf.history_.epochs) == 3, method
+
+
+def test_names_of_features_are_kept_in_the_files(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
+    clf = InvariantClassifier(["sign"], seeds=1, epochs=1, random_state=0).fit(frame, np.arange(40) % 2)
+    clf.save(tmp_path / "model")
+    again = InvariantClassifier.load(tmp_path / "model")
+    assert (again.predict(frame) == clf.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names should match"):
+        again.predict(frame[["b", "a", "c"]])
+
+
+def test_shapes_in_numbers_of_numpy_are_kept_in_the_files(tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 16))
+    clf = InvariantClassifier(["hflip"], (np.int64(4), np.int64(4)), seeds=1, epochs=1).fit(x, np.arange(40) % 2)
+    clf.save(tmp_path / "model")
+    assert InvariantClassifier.load(tmp_path / "model").input_shape_ == (4, 4)

@@ -90,6 +90,9 @@ def test_csv(tmp_path):
         ("a,label\n1,x\nnan,y\n", "not finite"),
         ("a,label\n1,x\n2,x\n", "only one class"),
         ("a,label\n", "at least one number"),
+        (",a,label\n0,1,x\n1,2,y\n", "column 1 has no name: .*index=False"),
+        ("a,a,label\n0,1,x\n1,2,y\n", "two columns are called 'a'"),
+        ("a,label\n1,x\n2, \n", "line 3 has no label"),
     ],
 )
 def test_csv_faults(tmp_path, text, fault):
@@ -154,3 +157,64 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "data.xlsx").write_text("")
     with pytest.raises(ValueError, match=r"data\.xlsx is neither \.npz nor \.csv"):
         datasets.load(tmp_path / "data.xlsx")
+
+
+def one_image(root, image, name="0.png", **options):
+    for kind in ("a", "b"):
+        (root / kind).mkdir(parents=True)
+        image.save(root / kind / name, **options)
+    data = datasets.load(root)
+    return data.x_train[0].reshape(data.shape)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_images_of_sixteen_bits_keep_their_range(tmp_path, order):
+    values = (np.arange(64).reshape(8, 8) * 1000).astype(f"{order}u2")
+    name = "0.png" if order == "<" else "0.tif"
+    found = one_image(tmp_path, Image.fromarray(values), name)
+    np.testing.assert_allclose(found, values / 65535, atol=1 / 255)
+
+
+def test_what_is_transparent_is_white(tmp_path):
+    icon = np.zeros((4, 4, 4), np.uint8)
+    icon[0, :, 3] = 255  # a black line, drawn on nothing
+    found = one_image(tmp_path, Image.fromarray(icon))
+    np.testing.assert_array_equal(found, np.broadcast_to(np.array([0, 1, 1, 1.0])[:, None], (3, 4, 4)))
+
+
+def test_photos_are_upright_as_their_owner_sees_them(tmp_path):
+    image = Image.fromarray(np.repeat(np.arange(0, 240, 40, dtype=np.uint8)[:, None], 4, axis=1))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by a quarter
+    turned = one_image(tmp_path, image, "0.png", exif=exif)
+    np.testing.assert_allclose(turned, np.rot90(np.asarray(image) / 255, -1), atol=1e-6)
+
+
+def test_images_without_a_known_range_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"0\.tif: not a readable image \(numbers of 32 bits"):
+        one_image(tmp_path, Image.fromarray(np.ones((4, 4), np.float32)), "0.tif")
+
+
+def test_parts_of_the_data_are_not_its_classes(tmp_path):
+    for part in ("train", "test"):
+        images(tmp_path / "photos" / part)
+    with pytest.raises(ValueError, match="test and train are parts of the data, not classes: name one"):
+        datasets.load(tmp_path / "photos")
+    assert datasets.load(tmp_path / "photos/train").class_names == ("circle", "square")
+
+
+def test_endings_may_be_capitals_and_small_planes_are_no_channels(tmp_path):
+    (tmp_path / "T.CSV").write_text("a,label\n1,x\n2,y\n")
+    assert datasets.load(tmp_path / "T.CSV").columns == ("a",)
+    boards = npz(tmp_path, x=np.zeros((2, 2, 3, 3)), y=np.arange(2))
+    assert datasets.load(boards).shape == (2, 3, 3)
+    _, x = datasets.load_inputs(images(tmp_path / "new") / "circle", shape=(1, 5, 6))
+    assert x.shape == (2, 30)
+
+
+def test_inputs_of_a_table_go_by_the_names_of_its_columns(tmp_path):
+    (tmp_path / "new.csv").write_text("id,b,y,a\n9,1,2,3\n9,4,5,6\n")
+    _, x = datasets.load_inputs(tmp_path / "new.csv", shape=(3,), columns=("a", "b", "y"))
+    np.testing.assert_array_equal(x, [[3, 1, 2], [6, 4, 5]])
+    with pytest.raises(ValueError, match="no column 'c', which the model was fitted with"):
+        datasets.load_inputs(tmp_path / "new.csv", shape=(2,), columns=("a", "c"))

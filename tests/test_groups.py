@@ -222,3 +222,30 @@ def test_more_matrices_than_usual_can_be_listed_where_they_were_asked_for():
     turns = Group.from_matrices([rotation(2 * np.pi / 12_000)], max_order=12_000)
     assert turns.can_list_elements
     assert turns.sample(3, seed=0).shape == (3, 2, 2)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 5])
+def test_groups_of_all_permutations_are_told_from_their_generators(dim):
+    every = np.stack([np.roll(np.arange(dim), 1), np.r_[1, 0, np.arange(2, dim)]])
+    odd = np.array([Permutation(g.tolist()).signature() < 0 for g in every])
+    for generators in (
+        every,
+        np.concatenate([every, np.arange(dim, 2 * dim)[None]]),
+        np.where(odd[:, None], every + dim, every),
+        np.where(odd[:, None], every, every + dim),
+        np.concatenate([every, np.r_[dim, np.arange(1, dim)][None]]),
+    ):
+        lazy, listed = (Group.from_permutations(generators, max_order=limit) for limit in (None, 10**5))
+        assert lazy.order == listed.order
+        held = listed.elements.numpy()
+        object.__setattr__(lazy, "known_order", 10**9)  # too many to be listed
+        assert all(element in lazy for element in held[:20])
+        for signs in (np.zeros(dim, int), np.full(dim, dim), np.r_[dim, np.zeros(dim - 1, int)]):
+            assert ((np.arange(dim) + signs) in lazy) == ((np.arange(dim) + signs) in listed)
+
+
+def test_joins_of_huge_groups_are_found_at_once():
+    from invariantnet.measures import hypotheses
+
+    found = hypotheses(inv.catalogue.groups_for((200,)))
+    assert found[-1].order == 2 * math.factorial(200)

@@ -99,6 +99,11 @@ def test_prices_and_tolerance():
     assert posterior.within(turned.nats_per_example / 2) == "trivial"
 
 
+def test_without_doubt_a_prediction_counts_as_it_is():
+    output = torch.tensor([[0.25, 0.75]]).log()
+    assert pointwise(output, torch.tensor([1]), Categorical(), doubt=0.0) == pytest.approx(np.log(0.75))
+
+
 def test_doubt_bounds_the_price_of_a_surprise():
     sure = nn.Linear(1, 4)
     nn.init.constant_(sure.weight, 0)

@@ -17,6 +17,7 @@ from invariantnet.metrics import calibration_bins
 from invariantnet.nn import mlp
 from invariantnet.persistence import read_record
 from invariantnet.report import write_report
+from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.page import _picture
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -248,3 +249,30 @@ def test_a_huge_group_is_said_to_be_sampled(tmp_path):
     page = (tmp_path / "run/report.html").read_text()
     assert "is averaged over 64 sampled elements of permutations" in page
     assert "7.8e+374" in page
+
+
+def test_a_mixture_of_schemes_is_not_called_invariant(tmp_path):
+    record = fit(Settings("digits:rotated", ("rot90",), "paper", examples=300, **QUICK), tmp_path / "run")
+    assert not record["exact"]
+    page = (tmp_path / "run/report.html").read_text()
+    assert "exactly invariant to" not in page
+    assert "mixes weight-sharing schemes, most of all" in page
+
+
+def test_long_names_and_many_lines_stay_inside_their_pictures(tmp_path, visit):
+    rows = [Line(f"reversal+sign+cyclic {i}", ((0.0, 0.0), (1.0, -float(i)))) for i in range(20)]
+    bar = [Bar("reversal+sign+permutations", 0.5, "0.500")]
+    (tmp_path / "page.html").write_text(
+        f"<style>text.label {{text-anchor: end}}</style>{lines(rows, 'ab', '')}{bars(bar, '')}"
+    )
+    page = visit(tmp_path / "page.html", viewport={"width": 900, "height": 1400})
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll("svg")].flatMap(svg => {
+            const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number)
+            return [...svg.querySelectorAll("text")].filter(text => {
+                const box = text.getBBox()
+                return box.x < 0 || box.y < 0 || box.x + box.width > width || box.y + box.height > height
+            }).map(text => text.textContent)
+        })"""
+    )
+    assert outside == []

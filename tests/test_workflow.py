@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 from invariantnet import InvariantClassifier
-from invariantnet.fit import Settings, fit
+from invariantnet.datasets import load
+from invariantnet.fit import Settings, _with_test_set, fit, predict
 from invariantnet.inference.evidence import BlockScore
 from invariantnet.inference.store import FolderStore
 from invariantnet.storage import locked
@@ -113,6 +114,58 @@ def test_own_table_as_json(tmp_path):
         line.split(",")[1] for line in run("predict", "runs/fit", "new.csv", cwd=tmp_path).stdout.splitlines()
     ]
     assert labels == ["label", "far", "near"]
+
+
+QUICK = {"hidden": 16, "seeds": 1, "epochs": 5}
+
+
+def test_columns_of_a_table_go_by_their_names(tmp_path):
+    """`y` is an input here and `kind` the label: by position, or by the usual names of labels, all is wrong."""
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    rows = [",".join(map(str, [*row, int(row[1] > 0)])) for row in x]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,z,kind", *rows]))
+    shuffled = [",".join(map(str, [7, row[2], row[0], row[1]])) for row in x]
+    (tmp_path / "new.csv").write_text("\n".join(["id,z,x,y", *shuffled]))
+    fit(Settings(str(tmp_path / "t.csv"), ("sign",), **QUICK), tmp_path / "run", label="kind")
+    answers = []
+    for name in ("t.csv", "new.csv"):
+        predict(tmp_path / "run", str(tmp_path / name), tmp_path / "p.csv")
+        answers.append((tmp_path / "p.csv").read_text())
+    assert answers[0] == answers[1]
+    (tmp_path / "bare.csv").write_text("\n".join(rows))
+    with pytest.raises(ValueError, match="no column 'x', 'y', 'z', which the model was fitted with"):
+        predict(tmp_path / "run", str(tmp_path / "bare.csv"), None)
+
+
+def test_embedded_data_is_predicted_as_it_was_fitted(tmp_path):
+    """The permutation of pixels is that of the fit's seed."""
+    settings = Settings("digits:permuted", ("rot180",), seed=1, **{**QUICK, "epochs": 20})
+    record = fit(settings, tmp_path / "run")
+    predict(tmp_path / "run", "digits:permuted", tmp_path / "p.csv")
+    with (tmp_path / "p.csv").open() as file:
+        labels = [row["label"] for row in csv.DictReader(file)]
+    data = load("digits:permuted", seed=1)
+    right = np.mean(np.array(labels) == np.array(data.class_names)[data.y_test])
+    assert right == pytest.approx(record["data"]["test_accuracy"])
+    assert right > 0.7
+
+
+def test_no_class_goes_to_the_test_set_alone_and_no_test_set_is_no_number(tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 4))
+    y = np.array(["a"] * 20 + ["b"] * 19 + ["rare"])
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    for seed in range(6):
+        settings = Settings(str(tmp_path / "d.npz"), ("sign",), seed=seed, test_share=0.5)
+        data = _with_test_set(load(settings.data), settings)
+        assert set(data.y_train) == {0, 1, 2}
+        assert len(data.x_train) == len(data.x_test) == 20
+    fit(Settings(str(tmp_path / "d.npz"), ("sign",), test_share=0.0, **QUICK), tmp_path / "run")
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    json.loads((tmp_path / "run/run.json").read_text(), parse_constant=refuse)
+    assert (tmp_path / "run/report.html").exists()
 
 
 SLOW = (*DIGITS, "--networks", "4")

@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,9 @@ class Settings:
 def digest(settings: Settings, data: Dataset) -> str:
     """Names the folder of unfinished work: that of other settings or other data is none of ours.
 
-    The number of processes does not change results.
+    The number of processes does not change results, and neither does the name of a file.
     """
-    fields = {k: v for k, v in asdict(settings).items() if k != "jobs"}
+    fields = {k: v for k, v in asdict(settings).items() if k not in ("jobs", "data")}
     parts = (data.x_train, data.y_train), (data.x_test, data.y_test)
     about = [fields, [persistence.fingerprint(*part) for part in parts], data.shape, data.class_names]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
@@ -142,6 +142,7 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
         data={
             "source": data.provenance,
             "examples": len(x),
+            "columns": data.columns,
             "test_accuracy": evaluation["accuracy"]["chosen"][clf.hypotheses_[0].name]
             if len(data.x_test)
             else None,
@@ -153,12 +154,16 @@ def _fit(settings: Settings, data: Dataset, out: Path, store: FolderStore) -> di
     return _closed(out)
 
 
-def predict(run: Path, source: str, out: Path | None, *, seed: int = 0, **reading: Any) -> None:
-    """Labels and probabilities of new inputs as CSV, to a file or to standard output, a few at a time."""
-    clf = InvariantClassifier.load(run)
+def predict(run: Path, source: str, out: Path | None, **reading: Any) -> None:
+    """Labels and probabilities of new inputs as CSV, to a file or to standard output, a few at a time.
+
+    Embedded data is moved and permuted as it was for the fit, and of a table the columns are those of the fit.
+    """
+    clf, record = InvariantClassifier.load(run), persistence.read_record(run)
     if out is not None:
         writable_file(out)
-    names, x = datasets.load_inputs(source, seed=seed, shape=clf.input_shape_, **reading)
+    seed, columns = record.get("settings", {}).get("seed", 0), record.get("data", {}).get("columns")
+    names, x = datasets.load_inputs(source, seed=seed, shape=clf.input_shape_, columns=columns, **reading)
     with contextlib.nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file:
         lines = codecs.getwriter("utf-8")(file, "backslashreplace")
         writer = csv.writer(lines, lineterminator="\n")
@@ -183,13 +188,17 @@ def _with_test_set(data: Dataset, settings: Settings) -> Dataset:
             "lower it, or pass more data."
         )
     order = np.random.default_rng(settings.seed).permutation(len(data.x_train))
+    # Of every class an example is left to learn from.
+    _, last = np.unique(data.y_train[order][::-1], return_index=True)
+    kept = np.isin(np.arange(len(order)), len(order) - 1 - last)
+    order = np.concatenate([order[~kept], order[kept]]) if kept[:share].any() else order
+    share = min(share, len(order) - int(kept.sum()))
     test, train = order[:share], order[share:]
-    return Dataset(
-        data.x_train[train],
-        data.y_train[train],
-        data.x_train[test],
-        data.y_train[test],
-        data.shape,
-        data.class_names,
-        f"{data.provenance}, {share} of its {len(order)} examples kept for testing",
+    return replace(
+        data,
+        x_train=data.x_train[train],
+        y_train=data.y_train[train],
+        x_test=data.x_train[test],
+        y_test=data.y_train[test],
+        provenance=f"{data.provenance}, {share} of its {len(order)} examples kept for testing",
     )

@@ -8,6 +8,7 @@ Two representations cover every group here:
 """
 
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -117,6 +118,8 @@ class Group:
         """Number of elements, exact even where they cannot be listed."""
         if self.known_order is not None:
             return self.known_order
+        if self._all_permutations:
+            return self._all_permutations * math.factorial(self.dim)
         return int(self._sympy.order())
 
     @property
@@ -169,6 +172,9 @@ class Group:
             return candidate.astype(np.int64).tobytes() in self._keys
         if self.is_permutation_group and candidate.max() >= self.dim:
             return False
+        if self._all_permutations:
+            of_one_sign = len(np.unique(candidate // self.dim)) == 1
+            return of_one_sign and np.array_equal(np.sort(candidate % self.dim), np.arange(self.dim))
         return bool(self._sympy.contains(self._to_sympy(candidate)))
 
     def __le__(self, other: "Group") -> bool:
@@ -189,6 +195,25 @@ class Group:
     @cached_property
     def _keys(self) -> frozenset[bytes]:
         return frozenset(element.tobytes() for element in self.elements.numpy())
+
+    @cached_property
+    def _all_permutations(self) -> int:
+        """1 if it holds every permutation, 2 if also their negatives, and nothing else; 0 if that is not so.
+
+        These are the largest groups there are, and so the dearest to list or to ask.
+        """
+        if self.is_matrix_group or len(np.unique(signs := self.generators // self.dim, axis=1).T) > 1:
+            return 0
+        from sympy.combinatorics import Permutation, PermutationGroup
+
+        bare = [Permutation((g % self.dim).tolist()) for g in self.generators]
+        if not PermutationGroup(bare).is_symmetric:
+            return 0
+        negative = signs[:, 0]
+        if not negative.any():
+            return 1
+        # Negatives of the odd ones alone are half of all.
+        return 0 if (negative == [p.signature() < 0 for p in bare]).all() else 2
 
     @cached_property
     def _sympy(self) -> Any:

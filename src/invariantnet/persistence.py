@@ -35,6 +35,7 @@ MODEL, RUN, UNFINISHED = "model.safetensors", "run.json", "unfinished"
 OWN_BACKBONE = "your own"
 LEARNED = (
     "classes_",
+    "feature_names_in_",
     "y_mean_",
     "y_scale_",
     "input_shape_",
@@ -54,7 +55,7 @@ def save(estimator: Any, folder: Path, **more: Any) -> None:
     """Write both files, each at once; `more` goes into the record."""
     writable_folder(folder)
     write_bytes(folder / MODEL, safetensors.torch.save(_tensors(estimator)))
-    write_json(folder / RUN, {**record(estimator), **more})
+    write_json(folder / RUN, _without_nan({**record(estimator), **more}))
 
 
 def record(estimator: Any) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def record(estimator: Any) -> dict[str, Any]:
             "hypotheses": [{"name": g.name, "order": g.order, "shape": g.shape} for g in estimator.hypotheses_],
             "verdict": estimator.posterior_.verdict,
             "chosen": estimator.group_.name,
-            "exact": bool(getattr(estimator.network_, "exact", True)),
+            "exact": _is_exact(estimator.network_),
             "posterior": {k: v for k, v in asdict(estimator.posterior_).items() if k not in IN_MEMORY},
             "history": asdict(estimator.history_),
         }
@@ -110,7 +111,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """The checked content of `run.json`."""
     path = folder / RUN
     try:
-        stored = json.loads(path.read_text(), object_hook=_with_orders)
+        stored = json.loads(path.read_text(encoding="utf-8"), object_hook=_with_orders)
     except OSError as error:
         if (folder / UNFINISHED).exists():
             raise ValueError(f"the fit in {folder} was interrupted: finish it with --resume.") from None
@@ -174,6 +175,12 @@ def versions() -> dict[str, str]:
     }
 
 
+def _is_exact(network: nn.Module) -> bool:
+    """Whether it is invariant up to rounding: a mixture of schemes is not, nor an average over samples."""
+    layers = [m for m in network.modules() if isinstance(m, InvariantLinear)]
+    return all(bool(m.probabilities.max() == 1) for m in layers) and bool(getattr(network, "exact", True))
+
+
 def _tensors(estimator: Any) -> dict[str, Tensor]:
     found = {f"network.{name}": value for name, value in estimator.network_.state_dict().items()}
     for k, group in enumerate(estimator.hypotheses_):
@@ -205,6 +212,8 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
         setattr(estimator, name, tuple(value) if name == "input_shape_" else value)
     if "classes_" in stored["learned"]:
         estimator.classes_ = np.array(stored["learned"]["classes_"])
+    if "feature_names_in_" in stored["learned"]:
+        estimator.feature_names_in_ = np.array(stored["learned"]["feature_names_in_"], dtype=object)
     estimator.hypotheses_, estimator.group_ = groups, by_name[stored["chosen"]]
     estimator.posterior_ = posterior_from(stored)
     history = stored["history"]
@@ -223,6 +232,8 @@ def _check(estimator: Any, weights: dict[str, Tensor]) -> None:
     float(estimator.scale_)
     if estimator.n_features_in_ != dim:
         raise ValueError(f"{estimator.n_features_in_} features of shape {estimator.input_shape_}")
+    if len(getattr(estimator, "feature_names_in_", range(dim))) != dim:
+        raise ValueError(f"{len(estimator.feature_names_in_)} names of {dim} features")
     if hasattr(estimator, "classes_") and estimator.classes_.shape != (estimator.outputs_,):
         raise ValueError(f"classes of shape {estimator.classes_.shape} for {estimator.outputs_} outputs")
     for group in estimator.hypotheses_:
@@ -280,7 +291,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
+    return [_plain(v) for v in value] if isinstance(value, tuple | list) else value
 
 
 def _without_nan(value: Any) -> Any:

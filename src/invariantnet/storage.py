@@ -78,20 +78,35 @@ def _is_at(file: IO[Any], path: Path) -> bool:
         return False
 
 
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def _fault(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to; when all is written it takes the place of the old one at once, else that stays."""
+    """A file to write to; when all is written it takes the place of the old one at once, else that stays.
+
+    A link stays a link to it, and what is no file, such as `/dev/null` or a pipe, is written to as it is.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -34,7 +34,7 @@ class Fit:
     networks: int = 2
     """Networks per hypothesis, each with a seed of its own; up to twice as many while the verdict is open."""
     epochs: int | None = None
-    """Passes of the final training; by default 50, or 12 with convolutions."""
+    """Passes of the final training; by default 50, or 12 with convolutions, and more where the data is small."""
     out: Path = Path("runs/fit")
     """Folder for the model, the record and the report."""
     examples: int | None = None
@@ -119,8 +119,10 @@ class Fit:
         print(record["verdict"])
         accuracy = record["data"]["test_accuracy"]
         if accuracy is not None:
-            nearly = "" if record["exact"] else "nearly "
-            print(f"network {nearly}invariant to {record['chosen']}: {100 * accuracy:.1f} % on the test set")
+            how = "invariant to" if record["exact"] else "nearly invariant to"
+            if self.method == "paper" and not record["exact"]:
+                how = "a mixture of schemes, most of all"
+            print(f"network {how} {record['chosen']}: {100 * accuracy:.1f} % on the test set")
         print(self.out / "report.html")
 
 
@@ -143,7 +145,7 @@ class Predict:
     color: Literal["auto", "grey", "rgb"] = "auto"
     """How images are read; by default as the model needs them."""
     label: str | None = None
-    """Column of a .csv to leave out; by default label, class, target or y, if there is one."""
+    """Column of a .csv to leave out, where the model was fitted to something else; else columns go by name."""
 
     def run(self) -> None:
         """Predict, and print or write."""

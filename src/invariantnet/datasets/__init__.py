@@ -49,7 +49,7 @@ def load(
         return files.read_npy(path, shape=shape)
     if path.is_dir():
         return files.read_folder(path, size=size, color=color)
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         return files.read_npz(path, shape=shape)
     return files.read_csv(path, label=label, shape=shape)
 
@@ -59,7 +59,8 @@ def load_inputs(
 ) -> tuple[Sequence[str | int], np.ndarray | Rows]:
     """Inputs to predict, with a name for each: from the sources of `load`, labels not needed.
 
-    Of embedded data the test set; images are resized to the shape; options as in `load`.
+    Of embedded data the test set; images are resized to the shape; of a table the `columns` that are named, else
+    all but the label; options as in `load`.
     """
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
@@ -84,6 +85,6 @@ def _existing(source: str | Path) -> Path:
             f"no data named {str(source)[:200]!r} and no such file: choose mnist or digits (with {variants}), "
             "or the path of an .npz, a .csv or a folder of images."
         )
-    if not path.is_dir() and path.suffix not in (".npz", ".csv"):
+    if not path.is_dir() and path.suffix.lower() not in (".npz", ".csv"):
         raise ValueError(f"{path} is neither .npz nor .csv nor a folder of images: convert it to one of these.")
     return path

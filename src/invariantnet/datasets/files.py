@@ -3,25 +3,23 @@
 Every fault is a ValueError that names the file and the remedy.
 """
 
-import contextlib
 import csv
 import math
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from invariantnet.datasets.archives import names_in, read_arrays
+from invariantnet.datasets.images import Color, check_size, image_files, is_grey, read_image
 from invariantnet.datasets.record import Dataset
 from invariantnet.memory import must_fit
 from invariantnet.rows import Rows, as_inputs, not_finite
 
-Color = Literal["auto", "grey", "rgb"]
-IMAGE_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 LABEL_COLUMNS = ("label", "class", "target", "y")
-GREY_MODES = {"1", "L", "LA", "I", "I;16", "F"}
+PARTS = {"train", "training", "test", "testing", "val", "valid", "validation"}
 
 
 def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
@@ -61,26 +59,36 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
             f"{path}: no label column {' or '.join(map(repr, wanted))} among {', '.join(shown)}: "
             "name it with label=… or --label."
         )
-    values = _numbers(path, names, rows, column)
+    inputs = [j for j in range(len(names)) if j != column]
+    values = _numbers(path, names, rows, inputs)
+    for line, row in rows.items():
+        if not row[column].strip():
+            raise ValueError(f"{path}: line {line} has no label: fill it in, or leave the line out.")
     labels = np.array([row[column].strip() for row in rows.values()])
-    return _dataset(path, values, labels, None, None, shape or (values.shape[1],))
+    data = _dataset(path, values, labels, None, None, shape or (values.shape[1],))
+    return replace(data, columns=tuple(names[j] for j in inputs))
 
 
 def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color = "auto") -> Dataset:
     """A folder with one subfolder of images per class; grey ones become (H, W), coloured ones (3, H, W)."""
-    _check_size(size)
+    check_size(size)
     classes = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
-    found = [(file, folder.name) for folder in classes for file in _image_files(folder)]
+    found = [(file, folder.name) for folder in classes for file in image_files(folder)]
     if not found:
         raise ValueError(f"{path}: no images in its subfolders: make one subfolder of images per class.")
+    if {folder.name.lower() for folder in classes} <= PARTS:
+        raise ValueError(
+            f"{path}: {' and '.join(folder.name for folder in classes)} are parts of the data, not classes: "
+            f"name one of them, such as {classes[-1]}."
+        )
     for folder in classes:
         if not any(name == folder.name for _, name in found):
             raise ValueError(f"{folder}: no images of a known kind: remove the folder or fill it.")
     if color == "auto":
-        color = "grey" if all(_image_mode(file) in GREY_MODES for file, _ in found) else "rgb"
+        color = "grey" if all(is_grey(file) for file, _ in found) else "rgb"
     images: list[np.ndarray] = []
     for file, _ in found:
-        image = _read_image(file, size, color)
+        image = read_image(file, size, color)
         if not images:
             # Bytes, and the same in single precision.
             must_fit(5 * image.size * len(found), str(path), "use fewer or smaller images, or --size")
@@ -102,35 +110,46 @@ def read_inputs(
     size: tuple[int, int] | None = None,
     color: Color = "auto",
     label: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> tuple[Sequence[str | int], np.ndarray | Rows]:
-    """Inputs without labels, and a name for each: the number of its line, or the path of its image."""
+    """Inputs without labels, and a name for each: the number of its line, or the path of its image.
+
+    Of a table those `columns`, in that order; where none are named, all but the label.
+    """
     if path.is_dir() and not (path / "x.npy").exists():
         if len(shape) < 2:
             raise ValueError(
                 f"{path}: a folder of images, but the model needs inputs of shape {shape}: name a table."
             )
-        _check_size(size)
-        found = _image_files(path)
+        check_size(size)
+        found = image_files(path)
         if not found:
             raise ValueError(f"{path}: no images in it: name a folder of images.")
         if color == "auto":
-            color = "grey" if len(shape) == 2 else "rgb"
+            color = "grey" if len(shape) == 2 or shape[0] == 1 else "rgb"
         images = []
         for file in found:
-            image = _read_image(file, size or (shape[-2], shape[-1]), color)
+            image = read_image(file, size or (shape[-2], shape[-1]), color)
             images.append(_inputs(file, "x", image[None], shape)[0])
         return [str(file.relative_to(path)) for file in found], np.stack(images)
     if path.is_dir():
         x: np.ndarray = _npy(path / "x.npy")
-    elif path.suffix == ".npz":
+    elif path.suffix.lower() == ".npz":
         arrays = read_arrays(path, ("x",))
         if "x" not in arrays:
             raise ValueError(f"{path}: holds {names_in(path)}, needs 'x': np.savez(path, x=…).")
         x = arrays["x"]
     else:
         names, rows = _csv(path)
-        column = _label_column(names, label)
-        x = _numbers(path, names, rows, column)
+        if columns is None:
+            column = _label_column(names, label)
+            inputs = [j for j in range(len(names)) if j != column]
+        elif missing := [name for name in columns if name not in names]:
+            shown = ", ".join(map(repr, missing[:5])) + ("" if len(missing) <= 5 else ", …")
+            raise ValueError(f"{path}: no column {shown}, which the model was fitted with: add it, with a header.")
+        else:
+            inputs = [names.index(name) for name in columns]
+        x = _numbers(path, names, rows, inputs)
     values = _inputs(path, "x", x, shape)
     return range(len(values)), values
 
@@ -163,6 +182,12 @@ def _csv(path: Path) -> tuple[list[str], dict[int, list[str]]]:
         raise ValueError(
             f"{path}: the file is empty: write a header with the columns' names and a line per example."
         )
+    if not all(names):
+        raise ValueError(
+            f"{path}: column {names.index('') + 1} has no name: name it, or leave it out (pandas: index=False)."
+        )
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"{path}: two columns are called {twice!r}: name them differently.")
     return names, rows
 
 
@@ -171,67 +196,17 @@ def _label_column(names: list[str], label: str | None) -> int | None:
     return next((names.index(name) for name in wanted if name in names), None)
 
 
-def _numbers(path: Path, names: list[str], rows: dict[int, list[str]], without: int | None) -> np.ndarray:
-    """Every column but one."""
-    values = np.empty((len(rows), len(names) - (without is not None)), np.float64)
+def _numbers(path: Path, names: list[str], rows: dict[int, list[str]], columns: list[int]) -> np.ndarray:
+    """Those columns, in that order."""
+    values = np.empty((len(rows), len(columns)), np.float64)
     for i, (line, row) in enumerate(rows.items()):
         if len(row) != len(names):
             raise ValueError(f"{path}: line {line} has {len(row)} fields, the header {len(names)}: mend the line.")
         try:
-            values[i] = [float(cell) for j, cell in enumerate(row) if j != without]
+            values[i] = [float(row[j]) for j in columns]
         except ValueError as error:
             raise ValueError(f"{path}: line {line}: {error}: encode it as a number or leave it out.") from None
     return values
-
-
-def _check_size(size: tuple[int, int] | None) -> None:
-    if size is None:
-        return
-    if min(size) < 1:
-        raise ValueError(f"size {size} is no height and width: pass whole numbers, at least 1.")
-    must_fit(4 * math.prod(size), f"an image of {size[0]}×{size[1]} pixels", "choose a smaller size")
-
-
-def _image_files(folder: Path) -> list[Path]:
-    return [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
-    ]
-
-
-def _image_mode(file: Path) -> str:
-    from PIL import Image
-
-    with _images_of_strangers(file), Image.open(file) as image:
-        return str(image.mode)
-
-
-def _read_image(file: Path, size: tuple[int, int] | None, color: Color) -> np.ndarray:
-    from PIL import Image
-
-    with _images_of_strangers(file), Image.open(file) as image:
-        pixels = image.convert("L" if color == "grey" else "RGB")
-        if size is not None:
-            pixels = pixels.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-        values = np.asarray(pixels)
-    return values if values.ndim == 2 else np.moveaxis(values, -1, 0)
-
-
-@contextlib.contextmanager
-def _images_of_strangers(file: Path) -> Iterator[None]:
-    """Inside, whatever damaged bytes make a decoder raise is one line; so is an image that is far too large."""
-    from PIL import Image
-
-    try:
-        if not file.is_file():
-            raise ValueError("no such file")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            yield
-    except Exception as error:
-        raise ValueError(f"{file}: not a readable image ({error}): mend or remove it.") from None
 
 
 def _dataset(
@@ -282,7 +257,7 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
             f"{path}: '{name}' of shape {x.shape} does not hold inputs of shape {tuple(shape)}: "
             "reshape it, or name another shape."
         )
-    if len(shape) == 3 and shape[2] in (1, 3) and shape[0] not in (1, 3):
+    if len(shape) == 3 and shape[2] in (1, 3) and shape[0] > 3:
         raise ValueError(f"{path}: inputs of shape {tuple(shape)} have the channels last: np.moveaxis(x, -1, 1).")
     scale = 1 / 255 if x.dtype == np.uint8 else 1.0
     flat: np.ndarray | Rows | None = Rows.of(x, scale)

@@ -23,6 +23,8 @@ class Dataset:
     shape: tuple[int, ...]
     class_names: tuple[str, ...]
     provenance: str
+    columns: tuple[str, ...] | None = None
+    """Names of the inputs, where they come from a table."""
 
     @property
     def dim(self) -> int:

@@ -123,7 +123,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             "pass a smaller hidden",
         )
         x = as_inputs(values)
-        if len(x) > 1 and all(bool((part == read(x[:1])).all()) for part in blocks(x)):
+        if all(bool((part == read(x[:1])).all()) for part in blocks(x)):
             raise ValueError("all inputs are equal: there is nothing to learn from.")
         device = usable_device(self.device)
         x, t = x.to(device), torch.from_numpy(targets).to(device)
@@ -234,7 +234,9 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _train_final(self, chosen: str, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int) -> None:
         """The network that is invariant to the chosen group, trained on everything."""
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
-        final = replace(FINAL, epochs=self.epochs or (50 if self.backbone == "mlp" else 12))
+        final = replace(FINAL, epochs=50 if self.backbone == "mlp" else 12)
+        if self.epochs is not None:
+            final = replace(final, epochs=self.epochs, min_steps=0)
         steps = final.steps(len(x)) * trainings(self.uncertainty)
         with training_bar(
             steps, f"the network, invariant to {self.group_.name}", visible=self.verbose > 0
@@ -271,7 +273,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         self._train_final(self.posterior_.favourite, x, y, weight, seed)
 
     def _fit_paper(self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
-        self.network_, self.history_ = train(self.make_final_network, x, y, Training(), seed, weight=weight)
+        config = Training() if self.epochs is None else Training(epochs=self.epochs)
+        self.network_, self.history_ = train(self.make_final_network, x, y, config, seed, weight=weight)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
         self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(x))
@@ -356,12 +359,17 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):  # what becomes infinite is refused
             values = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
         if reset:
-            self.input_shape_ = tuple(self.input_shape or shape or values.shape[1:])
+            self.input_shape_ = tuple(int(n) for n in self.input_shape or shape or values.shape[1:])
             if int(np.prod(self.input_shape_)) != values.shape[1]:
                 raise ValueError(
                     f"inputs of {values.shape[1]} numbers do not have the shape {self.input_shape_}: "
                     "pass another input_shape."
                 )
+        if len(shape) > 1 and not _same_shape(shape, self.input_shape_):
+            raise ValueError(
+                f"inputs of shape {shape}, not {self.input_shape_}: transpose them, or pass them flat if their "
+                "numbers are in the right order."
+            )
         # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
         return values + np.float32(0) if rows is None else rows
 
@@ -372,6 +380,11 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _html_repr(self) -> str:
         text: str = super()._html_repr()
         return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
+
+
+def _same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Up to axes of length 1: a grey image may have a channel."""
+    return [n for n in a if n != 1] == [n for n in b if n != 1]
 
 
 def compared_units(group: Group, rivals: Sequence[Group]) -> int:

@@ -60,6 +60,10 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")
     if np.asarray(estimator.prior).dtype.kind not in "iuf":
         raise ValueError(f"prior is {estimator.prior!r}: pass a positive number, or one for each hypothesis.")
+    if estimator.method == "paper" and estimator.backbone != "mlp":
+        raise ValueError("method 'paper' has the layer of the paper: leave backbone at 'mlp'.")
+    if estimator.method != "evidence" and (estimator.tolerance or estimator.second_opinion):
+        raise ValueError("tolerance and second_opinion are for method 'evidence': leave them out.")
     if estimator.method == "paper" and np.any(np.asarray(estimator.prior) != 1):
         raise ValueError("method 'paper' has the prior of the paper: leave prior at 1, or use nn.InvariantLinear.")
     if not isinstance(estimator.tolerance, int | float | np.number) or not estimator.tolerance >= 0:

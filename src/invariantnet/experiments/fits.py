@@ -29,7 +29,8 @@ class FitRecipe:
     groups: tuple[str, ...] = BOTH
     backbone: str = "mlp"
     hidden: int = 100
-    epochs: int = 50
+    epochs: int | None = None
+    """By default the classifier's own choice."""
     tolerance: float = 0.0
     without: tuple[int, ...] = ()
     """Classes left out of training and test data."""

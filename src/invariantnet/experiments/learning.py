@@ -60,7 +60,10 @@ def run_learning(recipe: LearningRecipe) -> Record:
     epochs = 12 if convolutions else 50 if recipe.n <= PLENTY else 20
     chosen = None
     if recipe.model == "InvariantNet":
-        clf = InvariantClassifier(BOTH, data.shape, epochs=epochs, random_state=recipe.seed).fit(x, y)
+        brief = (
+            None if recipe.n <= PLENTY else epochs
+        )  # with few examples the classifier makes enough steps itself
+        clf = InvariantClassifier(BOTH, data.shape, epochs=brief, random_state=recipe.seed).fit(x, y)
         chosen, known = clf.group_.name, np.searchsorted(clf.classes_, data.y_test)
         p = clf.predict_proba(data.x_test).astype(float)
     else:

@@ -34,7 +34,9 @@ class Line:
 
 def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> Markup:
     """Horizontal bars from 0, with whiskers where there is a spread."""
-    scale = _Axis(low, high, LABEL, WIDTH - RIGHT)
+    label = _room([row.label for row in rows])
+    width = WIDTH + label - LABEL
+    scale = _Axis(low, high, label, width - RIGHT)
     body = []
     for i, row in enumerate(rows):
         y = 8 + i * ROW
@@ -44,7 +46,7 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
                 '<text x="{}" y="{}" class="label">{}</text><rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" '
                 'class="bar{}"/><text x="{}" y="{}" class="value">{}</text>'
             ).format(
-                LABEL - 8,
+                label - 8,
                 y + 14,
                 row.label,
                 start,
@@ -52,7 +54,7 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
                 max(end - start, 1.0),
                 ROW - 14,
                 " strong" if row.strong else "",
-                WIDTH - RIGHT + 8,
+                width - RIGHT + 8,
                 y + 14,
                 row.text,
             )
@@ -64,12 +66,12 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
                     left, y + 10, right, left, y + 5, right, y + 5
                 )
             )
-    return _svg(body, 16 + ROW * len(rows), alt)
+    return _svg(body, 16 + ROW * len(rows), alt, width)
 
 
 def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
     """Lines over the positions 0, 1, …, each named at its end."""
-    height = 240
+    height, room = 240, _room([row.label for row in rows])
     values = [y for row in rows for _, y in row.points] or [0.0]
     x_axis = _Axis(0, max(1, len(ticks) - 1), LEFT, WIDTH - LABEL)
     y_axis = _Axis(min(values), max(max(values), min(values) + 1e-9), height - 34, 14)
@@ -97,7 +99,7 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
             ).format(path, k % COLOURS, x_axis(x), y_axis(y), k % COLOURS)
             + Markup('<text x="{:.1f}" y="{:.1f}" class="name">{}</text>').format(x_axis(x) + 8, at + 4, row.label)
         )
-    return _svg(body, height, alt)
+    return _svg(body, max(height, round(max(ends, default=0)) + 12), alt, WIDTH + room - LABEL)
 
 
 def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:
@@ -142,8 +144,13 @@ class _Axis:
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
 
-def _svg(body: Sequence[Markup], height: int, alt: str) -> Markup:
+def _room(labels: Sequence[str]) -> int:
+    """Width that the longest label takes."""
+    return max([LABEL, *(round(7.2 * len(label)) + 16 for label in labels)])
+
+
+def _svg(body: Sequence[Markup], height: int, alt: str, width: int = WIDTH) -> Markup:
     head = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}" class="chart">').format(
-        WIDTH, height, escape(alt)
+        width, height, escape(alt)
     )
     return head + Markup("").join(body) + Markup("</svg>")

@@ -94,6 +94,8 @@ def _invariance(record: dict[str, Any]) -> str:
         return "has no symmetry built in"
     if record["exact"]:
         return f"is exactly invariant to {record['chosen']}"
+    if record["parameters"]["method"] == "paper":
+        return f"mixes weight-sharing schemes, most of all {record['chosen']}, so it is not exactly invariant,"
     return f"is averaged over {SAMPLED} sampled elements of {record['chosen']}, so it is nearly invariant to it,"
 
 
