@@ -218,3 +218,11 @@ def test_inputs_of_a_table_go_by_the_names_of_its_columns(tmp_path):
     np.testing.assert_array_equal(x, [[3, 1, 2], [6, 4, 5]])
     with pytest.raises(ValueError, match="no column 'c', which the model was fitted with"):
         datasets.load_inputs(tmp_path / "new.csv", shape=(2,), columns=("a", "c"))
+
+
+def test_labels_in_bytes_are_texts_and_images_take_no_shape(tmp_path):
+    assert datasets.load(npz(tmp_path, x=X, y=Y.astype("S"))).class_names == ("cat", "dog")
+    with pytest.raises(ValueError, match=r"such as y\.astype\(str\)"):
+        datasets.load(npz(tmp_path, x=X, y=Y.astype(object)))
+    with pytest.raises(ValueError, match="images have a shape of their own"):
+        datasets.load(images(tmp_path / "shapes"), shape=(5, 6))

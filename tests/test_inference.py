@@ -198,3 +198,15 @@ def test_features_choose_the_scheme_that_is_there(symmetric):
     np.testing.assert_allclose(found.over_schemes().mean, shares, atol=0.02)
     truth = [g.name for g in groups].index("rot90" if symmetric else "trivial")
     assert int(found.concentration.argmax()) == truth
+
+
+def test_running_statistics_do_not_learn_from_what_is_held_out():
+    x, y = corner_problem(200, 1, symmetric=True)
+    order = torch.randperm(200, generator=torch.Generator().manual_seed(0))
+    x[order[:60]] += 100.0  # the part that is held out
+
+    def normalised():
+        return nn.Sequential(nn.Linear(9, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+
+    found = fit_heldout(normalised, candidates("rot90"), x, y, config=HeldOut())
+    assert float(found.network.module[1].running_mean.abs().max()) < 20

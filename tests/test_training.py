@@ -131,3 +131,12 @@ def test_one_cycle_is_that_of_torch(steps):
         optimizer.step()
         schedule.step()
     assert one_cycle(0.1, steps) == theirs
+
+
+def test_the_validation_split_counts_examples_by_their_weight():
+    x, y = torch.randn(200, 2), torch.randint(2, (200,))
+    weight = torch.where(y == 0, 2.0, 0.0)
+    config = Training(epochs=30, learning_rate=0.05, validation=0.5)
+    _, history = train(lambda: nn.Linear(2, 2), x, y, config, 0, weight=weight)
+    # Only class 0 counts: to always say so becomes ever better, though half of the examples say otherwise.
+    assert history.best_epoch == 30

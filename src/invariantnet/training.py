@@ -21,6 +21,8 @@ from invariantnet.rows import Rows, blocks, read
 from invariantnet.team import our_team
 
 EVALUATION_BATCH = 4096
+Part = tuple[Tensor | Rows, Tensor, Tensor | None]
+"""Inputs, targets, and how often each counts."""
 _DRAWING = threading.RLock()
 
 
@@ -98,23 +100,23 @@ def train(
             with torch.no_grad():
                 x = in_batches(prepare, x)
         objective = LogPosterior(trainable, len(kept), likelihood)
-        weights = None if weight is None else weight[kept]
-        history = _fit(objective, x[kept], y[kept], weights, x[held_out], y[held_out], config, on_step, skip)
+        learned, judged = (
+            (x[part], y[part], None if weight is None else weight[part]) for part in (kept, held_out)
+        )
+        history = _fit(objective, learned, judged, config, on_step, skip)
     return network.eval(), history
 
 
 def _fit(
     objective: LogPosterior,
-    x: Tensor | Rows,
-    y: Tensor,
-    weight: Tensor | None,
-    x_held_out: Tensor | Rows,
-    y_held_out: Tensor,
+    learned: Part,
+    judged: Part,
     config: Training,
     on_step: Callable[[nn.Module], None] | None,
     skip: Sequence[str],
 ) -> History:
     network, likelihood, team = objective.network, objective.likelihood, our_team()
+    (x, y, weight), (x_held_out, y_held_out, weight_held_out) = learned, judged
     epochs, batches = config.all_epochs(len(x)), config.batches(len(x))
     sizes = [config.batch_size] * (batches - 1)
     sizes.append(len(x) - sum(sizes))
@@ -158,7 +160,9 @@ def _fit(
             break
         if len(x_held_out):
             outputs = predict(network, x_held_out, likelihood, samples=config.samples)
-            record["validation_log_likelihood"] = float(likelihood.log_prob(outputs, y_held_out).mean())
+            each = likelihood.log_prob(outputs, y_held_out)
+            each = each if weight_held_out is None else each * weight_held_out
+            record["validation_log_likelihood"] = float(each.mean())
             record["validation_accuracy"] = likelihood.score(outputs, y_held_out)
         history.epochs.append(record)
         if layer:

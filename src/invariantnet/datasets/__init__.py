@@ -48,6 +48,8 @@ def load(
     if path.is_dir() and (path / "x.npy").exists():
         return files.read_npy(path, shape=shape)
     if path.is_dir():
+        if shape is not None:
+            raise ValueError(f"{path}: images have a shape of their own: resize them with size=(H, W) or --size.")
         return files.read_folder(path, size=size, color=color)
     if path.suffix.lower() == ".npz":
         return files.read_npz(path, shape=shape)

@@ -43,7 +43,7 @@ def _size(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
             raise ValueError(f"{info.filename} has a header of version {version}")
         shape, _, dtype = HEADERS[version](member)
         if dtype.hasobject:
-            raise ValueError(f"{info.filename} holds Python objects")
+            raise ValueError(f"{info.filename} holds Python objects, not numbers or texts such as y.astype(str)")
         size = math.prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or size != info.file_size - member.tell():
             raise ValueError(f"the header of {info.filename} does not fit its content")

@@ -284,6 +284,8 @@ def _classes(path: Path, y: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]
         raise ValueError(f"{path}: {n} inputs, but labels of shape {y.shape}: pass one label per input.")
     if y.dtype.kind not in "buiUS" and not (y.dtype.kind == "f" and _are_whole(y)):
         raise ValueError(f"{path}: labels of type {y.dtype} are not classes: pass integers or strings.")
+    if y.dtype.kind == "S":
+        y = np.char.decode(y, "utf-8", "replace")
     classes, codes = np.unique(y.astype(np.int64) if y.dtype.kind in "bf" else y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(

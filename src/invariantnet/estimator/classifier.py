@@ -84,8 +84,11 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
         labels = as_column(y, examples)
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        try:
+            check_classification_targets(labels)
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+        except TypeError:
+            raise ValueError("y holds labels of several types, or missing ones: make all of them texts.") from None
         self.outputs_ = len(self.classes_)
         if self.outputs_ < 2:
             raise ValueError(

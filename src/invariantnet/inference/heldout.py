@@ -136,13 +136,13 @@ class _SchemeLearner:
         config: HeldOut,
     ) -> None:
         self.x, self.y, self.weight, self.likelihood, self.config = x, y, weight, likelihood, config
-        self.prior, schemes = Dirichlet(torch.tensor(alpha)), len(alpha)
+        self.prior, schemes = Dirichlet(torch.tensor(alpha, device=y.device)), len(alpha)
         # q starts as the uniform distribution; a point, and every feature's scheme, starts at its middle.
         start = torch.ones(schemes).expm1().log() if config.posterior == "dirichlet" else torch.zeros(schemes)
         self._start(start)
 
     def _start(self, value: Tensor) -> None:
-        self.parameter = nn.Parameter(value)
+        self.parameter = nn.Parameter(value.to(self.y.device))
         self.optimizer = torch.optim.Adam([self.parameter], lr=self.config.learning_rate)
 
     def concentration(self) -> Tensor:
@@ -169,7 +169,9 @@ class _SchemeLearner:
             q = Dirichlet(F.softplus(self.parameter) + 1e-3)
             pi = q.rsample()
             rest = -kl_divergence(q, self.prior)
-        log_prob = self.likelihood.log_prob(network(read(self.x[batch]), pi), self.y[batch])
+        # As it would predict: running statistics must not learn from what is held out.
+        log_prob = self.likelihood.log_prob(network.eval()(read(self.x[batch]), pi), self.y[batch])
+        network.train()
         log_likelihood = log_prob.mean() if self.weight is None else (self.weight[batch] * log_prob).mean()
         (gradient,) = torch.autograd.grad(-(log_likelihood + rest / n), [self.parameter])
         self.parameter.grad = gradient

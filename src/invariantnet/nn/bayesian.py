@@ -85,7 +85,7 @@ class BayesianConv2d(_Bayesian):
 
 
 def bayesian(network: Network, prior_std: float = PRIOR_STD) -> Network:
-    """The network with Gaussian weights around its own, in every linear and every convolutional layer.
+    """The network with Gaussian weights around its own, in every `nn.Linear` and every `nn.Conv2d`.
 
     Other layers stay as they are, also those that only descend from `nn.Linear` or `nn.Conv2d`: they may use
     their weights otherwise. A layer that is used twice stays one layer.
