@@ -50,9 +50,9 @@ TESTS = {
     "inference/evidence": ["test_race", "test_inference"],
     "inference/prices": ["test_prices", "test_inference"],
     "inference/heldout": ["test_inference"],
-    "inference/laplace": ["test_laplace"],
+    "inference/laplace": ["test_laplace", "test_own_networks"],
     "inference/schemes": ["test_schemes"],
-    "inference/weights": ["test_uncertainty"],
+    "inference/weights": ["test_uncertainty", "test_own_networks"],
     "inference/store": ["test_workflow"],
 }
 SWAPS = {

@@ -238,7 +238,9 @@ def test_groups_of_all_permutations_are_told_from_their_generators(dim):
         lazy, listed = (Group.from_permutations(generators, max_order=limit) for limit in (None, 10**5))
         assert lazy.order == listed.order
         held = listed.elements.numpy()
-        object.__setattr__(lazy, "known_order", 10**9)  # too many to be listed
+        lazy.__dict__["order"] = 10**9  # too many to be listed
+        assert not lazy.can_list_elements
+        assert np.zeros(dim, int) not in Group("every", every, known_order=10**9), "no permutation"
         assert all(element in lazy for element in held[:20])
         for signs in (np.zeros(dim, int), np.full(dim, dim), np.r_[dim, np.zeros(dim - 1, int)]):
             assert ((np.arange(dim) + signs) in lazy) == ((np.arange(dim) + signs) in listed)

@@ -183,6 +183,16 @@ def test_a_convolution_is_credited_with_the_patches_that_it_sees(mode):
     assert before == pytest.approx(evidence_of(valid, padded.flatten(1)))
 
 
+def test_a_convolution_over_the_whole_image_is_a_linear_layer():
+    with seeded(8):
+        x, layer, head = torch.randn(30, 32), nn.Linear(32, 3), nn.Linear(3, 2)
+    whole = nn.Conv2d(2, 3, 4)
+    whole.load_state_dict({"weight": layer.weight.detach().reshape(3, 2, 4, 4), "bias": layer.bias.detach()})
+    plain = nn.Sequential(layer, nn.ReLU(), head)
+    convolved = nn.Sequential(nn.Unflatten(1, (2, 4, 4)), whole, nn.ReLU(), nn.Flatten(), head)
+    assert evidence_of(convolved, x) == pytest.approx(evidence_of(plain, x))
+
+
 def test_convolutions_in_groups_have_an_evidence():
     with seeded(9):
         network, x = convolution(groups=2), torch.randn(30, 32)

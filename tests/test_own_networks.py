@@ -11,7 +11,7 @@ from torch.nn.utils import parametrizations
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor, check_invariance
 from invariantnet.groups import transform
-from invariantnet.inference.laplace import draw_last_layer, log_marginal_likelihood, posterior
+from invariantnet.inference.laplace import BATCH, draw_last_layer, log_marginal_likelihood, posterior
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized
 from invariantnet.training import Training, seeded, train
@@ -158,6 +158,16 @@ def test_examples_count_by_their_weight_for_laplace():
     twice_each = log_marginal_likelihood(network, torch.cat([x, x]), torch.cat([y, y]), Categorical())
     doubled = log_marginal_likelihood(network, x, y, Categorical(), torch.full((60,), 2.0))
     assert doubled == pytest.approx(twice_each, rel=1e-5)
+
+
+def test_weights_stay_with_their_examples_over_many_blocks():
+    x, y = examples(3 * BATCH)
+    with seeded(2):
+        network = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 3))
+    weight = (torch.arange(len(x)) % 7 == 0).float()
+    kept = weight > 0
+    expected = log_marginal_likelihood(network, x[kept], y[kept], Categorical())
+    assert log_marginal_likelihood(network, x, y, Categorical(), weight) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(("count", "batches"), [(129, 1), (128, 1), (130, 2), (257, 2), (1, 1), (2, 1)])

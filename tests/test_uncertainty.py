@@ -183,7 +183,7 @@ def test_intervals_of_a_regressor_cover_as_often_as_they_say(uncertainty):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2000, 4)).astype(np.float32)
     y = abs(x).sum(1) + rng.normal(size=2000) * 0.5
-    reg = InvariantRegressor(["sign"], seeds=1, hidden=32, epochs=15, uncertainty=uncertainty, random_state=0).fit(
+    reg = InvariantRegressor(["sign"], seeds=1, hidden=32, uncertainty=uncertainty, random_state=0).fit(
         x[:1000], y[:1000]
     )
     for coverage in (0.5, 0.9):
