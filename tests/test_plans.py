@@ -37,7 +37,6 @@ def test_ours_beside_the_paper():
         "ours (MLP, d4)",
         "ours (CNN, d4)",
         "ours (MLP, d4, all ten digits)",
-        "ours (CNN, d4, all ten digits)",
     ]
     assert [beside.model_name(r) for r in beside.table1("evidence", FEWER)] == ["ours (MLP, d4)"]
 

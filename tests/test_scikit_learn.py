@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 
-SMALL = {"groups": ["reversal"], "hidden": 32, "seeds": 1, "epochs": 1}
+SMALL = {"groups": ["reversal"], "hidden": 32, "seeds": 1, "epochs": 60}
 
 
 @parametrize_with_checks([InvariantClassifier(**SMALL), InvariantRegressor(**SMALL)])

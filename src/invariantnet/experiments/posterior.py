@@ -14,7 +14,8 @@ EVERY_IMAGE_GROUP = ("rot90", "rot180", "hflip", "vflip", "flips", "transpose", 
 FULL = 60_000
 MANY = 4
 FULL_SEEDS = 3
-CATALOGUE_SEEDS = 1
+CATALOGUE_SEEDS = 6
+CNN_SEEDS = 4
 SECOND_OPINIONS = 5
 """All of MNIST, all groups, and a second opinion take long: so many of the seeds."""
 
@@ -36,6 +37,7 @@ def posterior(seed: int) -> list[FitRecipe]:
         ]
     if seed < FULL_SEEDS:
         recipes += full(seed)
+    if seed < CNN_SEEDS:
         recipes.append(FitRecipe("mnist:rotated", 5000, seed, "rot90", backbone="cnn", epochs=12))
     return recipes
 
