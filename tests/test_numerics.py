@@ -235,7 +235,7 @@ def test_a_final_network_that_diverges_is_an_error():
     def backbone(shape, outputs):
         return nn.Sequential(Exploding(3))
 
-    clf = InvariantClassifier(["hflip"], SHAPE, backbone=backbone, placement="outputs", **TINY)
+    clf = InvariantClassifier(["hflip"], SHAPE, backbone=backbone, placement="outputs", **{**TINY, "epochs": None})
     with (
         pytest.warns(RuntimeWarning, match="diverged on 16 examples, so this hypothesis falls behind"),
         pytest.raises(ValueError, match="training diverged: look for extreme values"),
