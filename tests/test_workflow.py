@@ -294,11 +294,23 @@ def test_a_finished_fit_that_was_harmed_is_trained_again(tmp_path, harm):
     fit(settings, tmp_path)
     whole = contents(tmp_path)
     if harm == "another run":
-        (tmp_path / "unfinished" / "another").mkdir(parents=True)
+        (tmp_path / "unfinished" / ("0" * 16)).mkdir(parents=True)
     else:
         (tmp_path / harm).write_bytes(whole[harm][:-9])
     fit(settings, tmp_path, resume=True)
     assert contents(tmp_path) == whole
+
+
+def test_somebody_elses_folder_of_the_name_is_not_removed(tmp_path):
+    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, seeds=1, epochs=1)
+    theirs = tmp_path / "unfinished" / "thesis.tex"
+    theirs.parent.mkdir()
+    theirs.write_text("years of work")
+    for resume in (False, True):
+        with pytest.raises(ValueError, match="is not from this program, which needs that name: move it"):
+            fit(settings, tmp_path, resume=resume)
+    assert list(tmp_path.rglob("*")) == [theirs.parent, theirs]
+    assert theirs.read_text() == "years of work"
 
 
 def test_store_takes_a_torn_file_for_an_absent_one(tmp_path):

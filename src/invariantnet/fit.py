@@ -5,6 +5,7 @@ import contextlib
 import csv
 import hashlib
 import json
+import re
 import shutil
 import sys
 from dataclasses import asdict, dataclass, replace
@@ -74,6 +75,10 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     if our_team().rank:
         record = _finished(out, store) if resume else None
         return record or _fit(settings, data, out, store)
+    if work.exists() and not _is_ours(work):
+        raise ValueError(
+            f"{work} is not from this program, which needs that name: move it, or pass another --out."
+        )
     writable_folder(out)
     with locked(out):
         if work.exists() and not resume:
@@ -82,6 +87,15 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
             print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
             return _closed(out)
         return _fit(settings, data, out, store)
+
+
+def _is_ours(work: Path) -> bool:
+    """Whether it holds nothing but folders that are named by a digest: what a fit leaves, and may remove."""
+    return (
+        not work.is_symlink()
+        and work.is_dir()
+        and all(re.fullmatch("[0-9a-f]{16}", f.name) for f in work.iterdir())
+    )
 
 
 def _finished(out: Path, store: FolderStore) -> dict[str, Any] | None:
