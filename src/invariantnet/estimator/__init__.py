@@ -1,6 +1,7 @@
 """The scikit-learn face: fit, and ask which symmetry the data has."""
 
-from invariantnet.estimator.base import FINAL, InvariantEstimator, Method, compared_units
+from invariantnet.estimator.base import FINAL, InvariantEstimator, Method
+from invariantnet.estimator.candidates import compared_units
 from invariantnet.estimator.classifier import InvariantClassifier
 from invariantnet.estimator.regressor import InvariantRegressor
 

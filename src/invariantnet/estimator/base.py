@@ -13,25 +13,24 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from invariantnet import exporting, persistence
-from invariantnet.catalogue import group as named_group
-from invariantnet.catalogue import groups_for
-from invariantnet.estimator.checks import as_numpy, check_parameters, usable_device
+from invariantnet.estimator.candidates import MOST_COPIES, candidates, compared_units
+from invariantnet.estimator.checks import check_parameters, checked_inputs, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, PER_BLOCK_DEEP, BlockScore
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
 from invariantnet.likelihoods import Likelihood
-from invariantnet.measures import TRIVIAL, hypotheses
+from invariantnet.measures import TRIVIAL
 from invariantnet.memory import must_fit
 from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.progress import evidence_bar, timed, training_bar
-from invariantnet.rows import Rows, as_inputs, blocks, not_finite, read
+from invariantnet.rows import Rows, as_inputs, blocks, read
 from invariantnet.training import Training, threads, train
 from invariantnet.weighting import merge_equal
 
@@ -45,9 +44,6 @@ FINAL = Training(
 """Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
 SMALL = 1_000_000
-COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
-NOT_FINITE = "X holds NaN or infinite values: clean or drop those examples."
-MOST_COPIES = 8
 
 
 class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
@@ -114,7 +110,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Fitted:
         """Fit, and keep the score of every network of the comparison in `store`; what is there is not repeated."""
         check_parameters(self)
-        values = self._inputs(X, reset=True)
+        values = checked_inputs(self, X, reset=True)
         values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
         must_fit(
@@ -133,7 +129,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         squares = sum(float(part.double().square().sum()) for part in blocks(x))
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.hypotheses_ = self._hypotheses()
+        self.hypotheses_ = candidates(self.groups, self.input_shape_, joins=self.joins)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
         # Small networks gain nothing from more threads, and lose much where other work runs beside them.
         small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
@@ -296,26 +292,6 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         """The prior as plain numbers, whatever a search over it has passed."""
         return np.asarray(self.prior, float).tolist()
 
-    def _hypotheses(self) -> list[Group]:
-        if self.groups == "auto":
-            every = groups_for(self.input_shape_)
-            try:
-                return hypotheses(every, closed=self.joins)
-            except ValueError:  # too many joins
-                return hypotheses(every, closed=False)
-        names = [self.groups] if isinstance(self.groups, str | Group) else self.groups
-        for name in names:
-            if not isinstance(name, str | Group):
-                raise ValueError(f"{name!r} is no group: pass names of the catalogue, or a Group.")
-        found = [g if isinstance(g, Group) else named_group(g, self.input_shape_) for g in names]
-        for group in found:
-            if group.dim != self.n_features_in_:
-                raise ValueError(
-                    f"{group.name} acts on {group.dim} numbers, an input has {self.n_features_in_}: "
-                    "make the group for this shape."
-                )
-        return hypotheses(found, closed=self.joins)
-
     def _compared_network(self, group: Group) -> nn.Module:
         # Half of the features tell the hypotheses apart as well, at half the cost.
         module = self._module(-(-self.hidden // 2), units=compared_units(group, self.hypotheses_))
@@ -337,41 +313,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _tensor(self, X: Any) -> Tensor | Rows:
         like = next(self._fitted().parameters())
-        return as_inputs(self._inputs(X, reset=False)).to(like.device, like.dtype)
-
-    def _inputs(self, X: Any, *, reset: bool) -> np.ndarray | Rows:
-        if isinstance(X, Tensor):
-            X = as_numpy(X)
-        elif not hasattr(X, "shape"):
-            X = np.asarray(X)
-        if np.iscomplexobj(X):
-            raise ValueError(COMPLEX)
-        shape = tuple(X.shape[1:])
-        rows = Rows.of(X)
-        if rows is not None:
-            if not_finite(rows)[0]:
-                raise ValueError(NOT_FINITE)
-            X = np.asarray(rows[:2])
-        elif len(shape) > 1:
-            X = np.asarray(X).reshape(len(X), -1)
-        if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
-            raise ValueError(NOT_FINITE)
-        with np.errstate(over="ignore"):  # what becomes infinite is refused
-            values = validate_data(self, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
-        if reset:
-            self.input_shape_ = tuple(int(n) for n in self.input_shape or shape or values.shape[1:])
-            if int(np.prod(self.input_shape_)) != values.shape[1]:
-                raise ValueError(
-                    f"inputs of {values.shape[1]} numbers do not have the shape {self.input_shape_}: "
-                    "pass another input_shape."
-                )
-        if len(shape) > 1 and not _same_shape(shape, self.input_shape_):
-            raise ValueError(
-                f"inputs of shape {shape}, not {self.input_shape_}: transpose them, or pass them flat if their "
-                "numbers are in the right order."
-            )
-        # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
-        return values + np.float32(0) if rows is None else rows
+        return as_inputs(checked_inputs(self, X, reset=False)).to(like.device, like.dtype)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)
@@ -380,19 +322,3 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _html_repr(self) -> str:
         text: str = super()._html_repr()
         return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
-
-
-def _same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Up to axes of length 1: a grey image may have a channel."""
-    return [n for n in a if n != 1] == [n for n in b if n != 1]
-
-
-def compared_units(group: Group, rivals: Sequence[Group]) -> int:
-    """Units that each feature of a hypothesis' network is the mean of, before it is averaged over the group.
-
-    A feature averaged over a group is the mean of as many units, with tied weights. Those units alone would make a
-    larger group win where there is no symmetry at all. So a smaller group gets as many more, untied: all networks
-    have equally many, and each hypothesis is nothing but a constraint on the same plain network.
-    """
-    largest = max(g.order for g in rivals)
-    return min(MOST_COPIES, largest) // min(MOST_COPIES, group.order)

@@ -1,15 +1,20 @@
 """What comes from outside, as the estimators need it."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
 import torch
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 
 from invariantnet.inference.weights import Uncertainty
 from invariantnet.nn.symmetrized import Placement, Pool
+from invariantnet.rows import Rows, not_finite
+
+COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
+NOT_FINITE = "X holds NaN or infinite values: clean or drop those examples."
 
 
 def usable_device(name: str) -> torch.device:
@@ -26,6 +31,47 @@ def as_numpy(values: Tensor) -> np.ndarray:
     """An array of the tensor's numbers; numpy does not know half of torch's short types."""
     values = values.detach().cpu()
     return (values.float() if values.is_floating_point() and values.itemsize < 4 else values).numpy()
+
+
+def checked_inputs(estimator: Any, X: Any, *, reset: bool) -> np.ndarray | Rows:
+    """Inputs as flat rows of finite numbers; those of a fit set the shape, and later ones must have it."""
+    if isinstance(X, Tensor):
+        X = as_numpy(X)
+    elif not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if np.iscomplexobj(X):
+        raise ValueError(COMPLEX)
+    shape = tuple(X.shape[1:])
+    rows = Rows.of(X)
+    if rows is not None:
+        if not_finite(rows)[0]:
+            raise ValueError(NOT_FINITE)
+        X = np.asarray(rows[:2])
+    elif len(shape) > 1:
+        X = np.asarray(X).reshape(len(X), -1)
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
+        raise ValueError(NOT_FINITE)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused
+        values = validate_data(estimator, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
+    if reset:
+        estimator.input_shape_ = tuple(int(n) for n in estimator.input_shape or shape or values.shape[1:])
+        if int(np.prod(estimator.input_shape_)) != values.shape[1]:
+            raise ValueError(
+                f"inputs of {values.shape[1]} numbers do not have the shape {estimator.input_shape_}: "
+                "pass another input_shape."
+            )
+    if len(shape) > 1 and not _same_shape(shape, estimator.input_shape_):
+        raise ValueError(
+            f"inputs of shape {shape}, not {estimator.input_shape_}: transpose them, or pass them flat if their "
+            "numbers are in the right order."
+        )
+    # Zero has two signs, and an array of the caller's may be locked: take a copy of our own.
+    return values + np.float32(0) if rows is None else rows
+
+
+def _same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Up to axes of length 1: a grey image may have a channel."""
+    return [n for n in a if n != 1] == [n for n in b if n != 1]
 
 
 def as_column(y: Any, examples: int) -> np.ndarray:
