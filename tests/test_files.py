@@ -226,3 +226,51 @@ def test_labels_in_bytes_are_texts_and_images_take_no_shape(tmp_path):
         datasets.load(npz(tmp_path, x=X, y=Y.astype(object)))
     with pytest.raises(ValueError, match="images have a shape of their own"):
         datasets.load(images(tmp_path / "shapes"), shape=(5, 6))
+
+
+def test_labels_of_bytes_are_texts_in_both_parts(tmp_path):
+    data = datasets.load(npz(tmp_path, x=X, y=Y.astype("S"), x_test=X[:2], y_test=Y[:2].astype("S")))
+    assert data.class_names == ("cat", "dog")
+    np.testing.assert_array_equal(data.y_test, [0, 1])
+
+
+def test_a_table_names_the_line_of_a_number_that_is_not_finite(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,label\n1,2,x\n3,NaN,y\n")
+    with pytest.raises(ValueError, match="line 3: 'NaN' is not finite"):
+        datasets.load(tmp_path / "t.csv")
+
+
+def test_grey_images_stay_grey_with_a_palette_and_with_16_bits(tmp_path):
+    grey = (np.arange(36).reshape(6, 6) * 7).astype(np.uint8)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        Image.fromarray(grey).save(tmp_path / name / "0.gif")
+        deep = (grey.astype(np.uint16) * 257).astype(">u2").tobytes()
+        (tmp_path / name / "1.pgm").write_bytes(b"P5\n6 6\n65535\n" + deep)
+    data = datasets.load(tmp_path)
+    assert data.shape == (6, 6)
+    np.testing.assert_allclose(data.x_train * 255, np.tile(grey.flatten(), (4, 1)), atol=1e-4)
+    red = Image.new("P", (6, 6))
+    red.putpalette([255, 0, 0])
+    red.save(tmp_path / "a" / "2.gif")
+    assert datasets.load(tmp_path).shape == (3, 6, 6)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "named"),
+    [
+        ("digits", {"shape": (4, 16)}, "shape"),
+        ("npz", {"label": "species"}, "label"),
+        ("npz", {"size": (2, 2)}, "size"),
+        ("csv", {"color": "rgb"}, "color"),
+        ("folder", {"label": "kind"}, "label"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(source, options, named, tmp_path):
+    (tmp_path / "t.csv").write_text("a,label\n1,x\n3,y\n")
+    for name in ("a", "b"):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "images" / name / "0.png")
+    sources = {"npz": npz(tmp_path, x=X, y=Y), "csv": tmp_path / "t.csv", "folder": tmp_path / "images"}
+    with pytest.raises(ValueError, match=f"^{named} does not apply to .*: leave it out"):
+        datasets.load(sources.get(source, source), **options)

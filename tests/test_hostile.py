@@ -160,3 +160,12 @@ def test_code_in_a_record_is_text(tmp_path, fitted):
     assert "__import__" in write_report(folder).read_text()
     assert not mark.exists()
     assert set(InvariantClassifier.load(fitted).predict(X)) <= set(Y)
+
+
+def test_an_array_cannot_hide_behind_another_of_its_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w") as archive:
+        for name, array in {"x": np.zeros((1000, 7)), "x.npy": np.zeros((4, 2)), "y.npy": np.arange(4)}.items():
+            with archive.open(name, "w") as member:
+                np.lib.format.write_array(member, array)
+    with pytest.raises(ValueError, match="two of its arrays have the same name"):
+        datasets.load(tmp_path / "bomb.npz")

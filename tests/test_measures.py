@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from strategies import CATALOGUE_GROUPS, matrix_groups
 
 import invariantnet as inv
-from invariantnet import Group
+from invariantnet import Group, measures
+from invariantnet.catalogue import groups_for, join
 from invariantnet.measures import Measure, hypotheses
 
 
@@ -173,3 +174,12 @@ def test_two_groups_of_one_name_are_not_told_apart_so_they_are_refused():
     with pytest.raises(ValueError, match="are called 'trivial'"):
         hypotheses([Group.from_permutations([[1, 0, 2, 3]], name="trivial")])
     assert len(hypotheses([ours[0], Group.from_permutations([[1, 0, 2, 3]])])) == 2, "equal groups are merged"
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (3, 16, 16)])
+def test_too_many_joins_are_told_before_those_of_large_groups_are_made(shape, monkeypatch):
+    joined = []
+    monkeypatch.setattr(measures, "join", lambda a, b: joined.append((a, b)) or join(a, b))
+    with pytest.raises(ValueError, match="more than 32 hypotheses"):
+        hypotheses(groups_for(shape))
+    assert all(g.can_list_elements for pair in joined for g in pair)

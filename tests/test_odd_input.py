@@ -106,3 +106,12 @@ def test_a_terminal_that_cannot_show_everything(encoding):
     )
     assert result.returncode == 0, result.stderr
     assert b"rot90" in result.stdout
+
+
+def test_channels_in_the_last_axis_are_refused_unless_the_shape_is_named():
+    x, y = RNG.random((20, 6, 6, 3)).astype(np.float32), np.arange(20) % 2
+    make = lambda **more: InvariantClassifier(["hflip"], hidden=4, seeds=1, epochs=1, random_state=0, **more)  # noqa: E731
+    with pytest.raises(ValueError, match=r"\(6, 6, 3\) seem to have the channels last: np.moveaxis"):
+        make().fit(x, y)
+    assert make(input_shape=(6, 6, 3)).fit(x, y).input_shape_ == (6, 6, 3)
+    assert make().fit(np.moveaxis(x, -1, 1), y).input_shape_ == (3, 6, 6)

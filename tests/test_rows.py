@@ -206,3 +206,18 @@ def test_a_file_that_shrinks_or_goes_away(tmp_path):
     (tmp_path / "x.npy").unlink()
     with pytest.raises(ValueError, match="cannot be read"):
         read(found)
+
+
+def test_neither_fit_nor_predict_ever_makes_an_array_of_a_whole_file(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    data = datasets.load(tmp_path)
+    whole = Rows.__array__
+
+    def few(self, *args, **kwargs):
+        assert len(self) <= 2, "the file may be larger than memory"
+        return whole(self, *args, **kwargs)
+
+    monkeypatch.setattr(Rows, "__array__", few)
+    clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0)
+    assert len(clf.fit(data.x_train, data.y_train).predict(data.x_train)) == len(X)

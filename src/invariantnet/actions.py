@@ -54,6 +54,11 @@ def count_words(number: int) -> str:
     return f"{leading // 10}.{leading % 10}e+{exponent + 1}"
 
 
+def channels_last(shape: Shape) -> bool:
+    """Whether it looks like (height, width, channels), where every action here takes (channels, height, width)."""
+    return len(shape) == 3 and shape[2] in (1, 3) and shape[0] > 3
+
+
 def checked(shape: Shape) -> Shape:
     """The shape as a tuple of sizes, or a ValueError."""
     if not 1 <= len(shape) <= 3 or any(int(n) != n or n < 1 for n in shape):

@@ -35,23 +35,31 @@ def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX
     if len(dims) > 1:
         raise ValueError(f"candidates on inputs of different lengths {sorted(dims)}: make them for one shape.")
     found: list[Group] = [_trivial(groups[0])]
-    waiting = sorted(groups, key=_rank)
-    while waiting:
-        candidate = waiting.pop(0)
-        if any(g == candidate for g in found):
-            continue
-        if len(found) == limit:
+    waiting: list[Group] = []
+
+    def add(candidate: Group) -> None:
+        known = [*found, *waiting]
+        if any(g == candidate for g in known):
+            return
+        # Told as early as it is known: joins of large groups take long.
+        if len(known) == limit:
             raise ValueError(
                 f"more than {limit} hypotheses, joins included: pass fewer candidates, or leave the joins out."
             )
-        if candidate.name in {g.name for g in found}:
+        if candidate.name in {g.name for g in known}:
             raise ValueError(
                 f"two different groups are called {candidate.name!r}: give each a name of its own, "
                 "Group.from_permutations(…, name='…')."
             )
-        if closed:
-            waiting += [join(*sorted((candidate, other), key=_rank)) for other in found[1:]]
+        waiting.append(candidate)
+
+    for group in sorted(groups, key=_rank):
+        add(group)
+    while waiting:
+        candidate = waiting.pop(0)
         found.append(candidate)
+        for other in found[1:-1] if closed else ():
+            add(join(*sorted((candidate, other), key=_rank)))
     return sorted(found, key=_rank)
 
 

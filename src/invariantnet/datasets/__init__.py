@@ -41,19 +41,34 @@ def load(
     ((1038, 64), (8, 8), '7')
 
     """
+    options: dict[str, Any] = {
+        "shape": shape,
+        "size": size,
+        "color": None if color == "auto" else color,
+        "label": label,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
+        _check_options(source, given, ())
         return vary(embedded.READERS[name](), variant or "plain", seed)
     path = _existing(source)
-    if path.is_dir() and (path / "x.npy").exists():
-        return files.read_npy(path, shape=shape)
-    if path.is_dir():
+    if path.is_dir() and not (path / "x.npy").exists():
         if shape is not None:
             raise ValueError(f"{path}: images have a shape of their own: resize them with size=(H, W) or --size.")
-        return files.read_folder(path, size=size, color=color)
-    if path.suffix.lower() == ".npz":
-        return files.read_npz(path, shape=shape)
-    return files.read_csv(path, label=label, shape=shape)
+        _check_options(path, given, ("size", "color"))
+        return files.read_folder(path, **given)
+    if path.is_dir() or path.suffix.lower() == ".npz":
+        _check_options(path, given, ("shape",))
+        return files.read_npy(path, **given) if path.is_dir() else files.read_npz(path, **given)
+    _check_options(path, given, ("shape", "label"))
+    return files.read_csv(path, **given)
+
+
+def _check_options(source: str | Path, given: dict[str, Any], useful: Sequence[str]) -> None:
+    for name in given:
+        if name not in useful:
+            raise ValueError(f"{name} does not apply to {source}: leave it out.")
 
 
 def load_inputs(

@@ -17,6 +17,9 @@ def read_arrays(path: Path, wanted: Collection[str]) -> dict[str, np.ndarray]:
     try:
         with zipfile.ZipFile(path) as archive:
             found = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            if len(found) < len(archive.infolist()):
+                # Which of them is read may not be the one whose size was looked at.
+                raise ValueError("two of its arrays have the same name")
             sizes = {name: _size(archive, found[name]) for name in wanted if name in found}
     except Exception as error:  # damaged bytes make parsers raise anything
         raise _unreadable(path, error) from None

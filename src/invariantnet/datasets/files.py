@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from invariantnet.actions import channels_last
 from invariantnet.datasets.archives import names_in, read_arrays
 from invariantnet.datasets.images import Color, check_size, image_files, is_grey, read_image
 from invariantnet.datasets.record import Dataset
@@ -203,10 +204,17 @@ def _numbers(path: Path, names: list[str], rows: dict[int, list[str]], columns: 
         if len(row) != len(names):
             raise ValueError(f"{path}: line {line} has {len(row)} fields, the header {len(names)}: mend the line.")
         try:
-            values[i] = [float(row[j]) for j in columns]
+            values[i] = [_finite(row[j]) for j in columns]
         except ValueError as error:
             raise ValueError(f"{path}: line {line}: {error}: encode it as a number or leave it out.") from None
     return values
+
+
+def _finite(cell: str) -> float:
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError(f"{cell.strip()!r} is not finite")
+    return value
 
 
 def _dataset(
@@ -220,11 +228,11 @@ def _dataset(
     if (x_test is None) != (y_test is None):
         raise ValueError(f"{path}: 'x_test' and 'y_test' come together: add the missing one.")
     values = _inputs(path, "x", x, shape)
-    classes, codes = _classes(path, y, len(values))
+    classes, codes = _classes(path, _texts(y), len(values))
     if x_test is None or y_test is None:
         test_values, test_codes = values[:0], codes[:0]
     else:
-        test_values = _inputs(path, "x_test", x_test, shape)
+        test_values, y_test = _inputs(path, "x_test", x_test, shape), _texts(y_test)
         unknown = set(np.unique(y_test).tolist()) - set(classes.tolist())
         if unknown:
             raise ValueError(
@@ -257,7 +265,7 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
             f"{path}: '{name}' of shape {x.shape} does not hold inputs of shape {tuple(shape)}: "
             "reshape it, or name another shape."
         )
-    if len(shape) == 3 and shape[2] in (1, 3) and shape[0] > 3:
+    if channels_last(shape):
         raise ValueError(f"{path}: inputs of shape {tuple(shape)} have the channels last: np.moveaxis(x, -1, 1).")
     scale = 1 / 255 if x.dtype == np.uint8 else 1.0
     flat: np.ndarray | Rows | None = Rows.of(x, scale)
@@ -275,6 +283,11 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
     return flat
 
 
+def _texts(y: np.ndarray) -> np.ndarray:
+    """Labels, those of bytes as text."""
+    return np.char.decode(y, "utf-8", "replace") if y.dtype.kind == "S" else y
+
+
 def _are_whole(y: np.ndarray) -> bool:
     return bool(np.isfinite(y).all() and (y == np.round(y)).all() and (abs(y) < 2.0**53).all())
 
@@ -282,10 +295,11 @@ def _are_whole(y: np.ndarray) -> bool:
 def _classes(path: Path, y: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     if y.shape != (n,):
         raise ValueError(f"{path}: {n} inputs, but labels of shape {y.shape}: pass one label per input.")
-    if y.dtype.kind not in "buiUS" and not (y.dtype.kind == "f" and _are_whole(y)):
-        raise ValueError(f"{path}: labels of type {y.dtype} are not classes: pass integers or strings.")
-    if y.dtype.kind == "S":
-        y = np.char.decode(y, "utf-8", "replace")
+    if y.dtype.kind not in "buiU" and not (y.dtype.kind == "f" and _are_whole(y)):
+        raise ValueError(
+            f"{path}: labels of type {y.dtype} are not classes: pass integers or strings, or use "
+            "InvariantRegressor for numbers."
+        )
     classes, codes = np.unique(y.astype(np.int64) if y.dtype.kind in "bf" else y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(

@@ -40,6 +40,9 @@ def is_grey(file: Path) -> bool:
     from PIL import Image
 
     with _images_of_strangers(file), Image.open(file) as image:
+        if image.mode == "P":  # a palette may hold nothing but greys
+            pixels = np.asarray(image.convert("RGB"))
+            return bool((pixels == pixels[..., :1]).all())
         return image.mode in GREY_MODES
 
 
@@ -49,6 +52,8 @@ def read_image(file: Path, size: tuple[int, int] | None, color: Color) -> np.nda
 
     with _images_of_strangers(file), Image.open(file) as stored:
         image = ImageOps.exif_transpose(stored)
+        if stored.format == "PPM" and image.mode == "I":  # a PGM has at most 16 bits, and they are scaled to them
+            image = Image.fromarray(np.asarray(image).astype(np.uint16))
         if image.mode in ("I", "F"):
             raise ValueError("numbers of 32 bits have no known range: save 8 or 16 bits, or an .npz")
         if image.mode in DEEP_MODES:

@@ -9,6 +9,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 
+from invariantnet.actions import channels_last
 from invariantnet.inference.weights import Uncertainty
 from invariantnet.nn.symmetrized import Placement, Pool
 from invariantnet.rows import Rows, not_finite
@@ -39,10 +40,10 @@ def checked_inputs(estimator: Any, X: Any, *, reset: bool) -> np.ndarray | Rows:
         X = as_numpy(X)
     elif not hasattr(X, "shape"):
         X = np.asarray(X)
-    if np.iscomplexobj(X):
-        raise ValueError(COMPLEX)
     shape = tuple(X.shape[1:])
     rows = Rows.of(X)
+    if rows is None and np.iscomplexobj(X):
+        raise ValueError(COMPLEX)
     if rows is not None:
         if not_finite(rows)[0]:
             raise ValueError(NOT_FINITE)
@@ -54,6 +55,11 @@ def checked_inputs(estimator: Any, X: Any, *, reset: bool) -> np.ndarray | Rows:
     with np.errstate(over="ignore"):  # what becomes infinite is refused
         values = validate_data(estimator, X, reset=reset, dtype=np.float32, ensure_min_samples=2 if reset else 1)
     if reset:
+        if estimator.input_shape is None and channels_last(shape):
+            raise ValueError(
+                f"inputs of shape {shape} seem to have the channels last: np.moveaxis(X, -1, 1), "
+                "or name input_shape."
+            )
         estimator.input_shape_ = tuple(int(n) for n in estimator.input_shape or shape or values.shape[1:])
         if int(np.prod(estimator.input_shape_)) != values.shape[1]:
             raise ValueError(
