@@ -10,11 +10,12 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet import InvariantClassifier, InvariantRegressor
+from invariantnet import InvariantClassifier, InvariantRegressor, persistence
 from invariantnet.persistence import MODEL, RUN, folded
 
 DIGITS = inv.datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:300], np.array([f"digit {d}" for d in DIGITS.y_train[:300]])
+ODD = DIGITS.y_train[:300] % 2 == 1
 SMALL = {"input_shape": (8, 8), "hidden": 16, "seeds": 1, "epochs": 5, "random_state": 0}
 
 
@@ -138,3 +139,42 @@ def test_own_backbone_has_to_be_given_again(tmp_path):
     InvariantClassifier(**{**SMALL, **CASES["own backbone"]}).fit(X, Y).save(tmp_path)
     with pytest.raises(ValueError, match="pass it to load"):
         InvariantClassifier.load(tmp_path)
+
+
+def test_files_of_two_fits_are_not_taken_for_one_model(tmp_path, monkeypatch):
+    make = lambda: InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0)  # noqa: E731
+    first, second = (make().fit(X[:60], y) for y in (ODD[:60], ~ODD[:60]))
+    first.save(tmp_path)
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(persistence, "write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            second.save(tmp_path)
+    with pytest.raises(ValueError, match="they are of different fits"):
+        InvariantClassifier.load(tmp_path)
+    second.save(tmp_path)
+    np.testing.assert_array_equal(InvariantClassifier.load(tmp_path).predict(X), second.predict(X))
+
+
+def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path):
+    days = np.array(["2026-01-01", "2026-01-02"], "datetime64[D]")[ODD[:60].astype(int)]
+    clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0).fit(X[:60], days)
+    with pytest.raises(ValueError, match=r"cannot be stored .*: fit with labels that are y.astype\(str\)"):
+        clf.save(tmp_path / "model")
+    assert not list((tmp_path / "model").iterdir())
+
+
+def test_parameters_survive_so_that_a_second_fit_is_the_same(tmp_path):
+    swap = np.arange(64)
+    swap[[0, 1]] = [1, 0]
+    own = [inv.Group.from_permutations([swap], "hflip"), inv.Group.from_permutations([swap], "again"), "rot90"]
+    clf = InvariantClassifier(own, (8, 8), hidden=4, seeds=1, epochs=1, joins=False, random_state=np.int64(3))
+    clf.fit(X[:60], Y[:60]).save(tmp_path)
+    loaded = InvariantClassifier.load(tmp_path)
+    assert loaded.random_state == 3
+    assert [getattr(g, "name", g) for g in loaded.groups] == ["hflip", "again", "rot90"]
+    assert loaded.fit(X[:60], Y[:60]).posterior_.names == clf.posterior_.names
+    assert repr(loaded.posterior_) == repr(clf.posterior_)

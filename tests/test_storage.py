@@ -58,3 +58,9 @@ def test_files_are_as_private_as_their_owner_wants_them(tmp_path):
     (tmp_path / "secret.txt").chmod(0o640)
     storage.write_text(tmp_path / "secret.txt", "again")
     assert (tmp_path / "secret.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_long_name_in_another_script_is_a_name_like_any(tmp_path):
+    path = tmp_path / ("名" * 80)
+    storage.write_text(path, "text")
+    assert path.read_text() == "text"

@@ -75,11 +75,11 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     if our_team().rank:
         record = _finished(out, store) if resume else None
         return record or _fit(settings, data, out, store)
+    writable_folder(out)
     if work.exists() and not _is_ours(work):
         raise ValueError(
             f"{work} is not from this program, which needs that name: move it, or pass another --out."
         )
-    writable_folder(out)
     with locked(out):
         if work.exists() and not resume:
             shutil.rmtree(work)

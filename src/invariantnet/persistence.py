@@ -6,7 +6,7 @@ import json
 import math
 import platform
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from invariantnet.actions import count_words
-from invariantnet.catalogue import names as catalogue_names
 from invariantnet.closure import TooManyElementsError, check_finite_order, check_indices, check_invertible
 from invariantnet.groups import MAX_ORDER, Group
 from invariantnet.inference.posterior import Price, SymmetryPosterior
@@ -54,8 +53,16 @@ Estimator = TypeVar("Estimator")
 def save(estimator: Any, folder: Path, **more: Any) -> None:
     """Write both files, each at once; `more` goes into the record."""
     writable_folder(folder)
-    write_bytes(folder / MODEL, safetensors.torch.save(_tensors(estimator)))
-    write_json(folder / RUN, _without_nan({**record(estimator), **more}))
+    weights = safetensors.torch.save(_tensors(estimator))
+    run = _without_nan({**record(estimator), **more, "model_sha256": hashlib.sha256(weights).hexdigest()})
+    try:
+        json.dumps(run)
+    except TypeError as error:
+        raise ValueError(
+            f"this model cannot be stored ({error}): fit with labels that are y.astype(str)."
+        ) from None
+    write_bytes(folder / MODEL, weights)
+    write_json(folder / RUN, run)
 
 
 def record(estimator: Any) -> dict[str, Any]:
@@ -86,7 +93,11 @@ def load(cls: type[Estimator], folder: Path, backbone: Callable[..., nn.Module] 
     if stored["parameters"].get("backbone") == OWN_BACKBONE and backbone is None:
         raise ValueError("this model has a backbone of your own: pass it to load, as no code is stored.")
     try:
-        return _rebuilt(cls, stored, tensors, backbone)
+        estimator = _rebuilt(cls, stored, tensors, backbone)
+        # Who was interrupted between the two files has left one of the old fit and one of the new.
+        if stored["model_sha256"] != hashlib.sha256((folder / MODEL).read_bytes()).hexdigest():
+            raise ValueError("they are of different fits")
+        return estimator
     except Exception as error:  # a record of a stranger's can hold anything anywhere
         fault = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(f"{folder}: {RUN} and {MODEL} do not fit together ({fault}): fit again.") from None
@@ -201,8 +212,10 @@ def _rebuilt(cls: Any, stored: dict[str, Any], tensors: dict[str, Tensor], backb
     if parameters["backbone"] == OWN_BACKBONE:
         parameters["backbone"] = backbone
     if isinstance(parameters["groups"], list):
-        known = catalogue_names()
-        parameters["groups"] = [n if n in known else by_name.get(n, n) for n in parameters["groups"]]
+        parameters["groups"] = [
+            g if isinstance(g, str) else replace(groups[g["hypothesis"]], name=g["name"])
+            for g in parameters["groups"]
+        ]
     if parameters["input_shape"]:
         parameters["input_shape"] = tuple(parameters["input_shape"])
     estimator = cls(**parameters)
@@ -282,8 +295,12 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     if isinstance(values["groups"], Group):
         values["groups"] = [values["groups"]]
     if not isinstance(values["groups"], str):
-        values["groups"] = [g.name if isinstance(g, Group) else g for g in values["groups"]]
-    if not isinstance(values["random_state"], int | None):
+        # Equal groups were compared once, under one of their names.
+        values["groups"] = [
+            {"name": g.name, "hypothesis": estimator.hypotheses_.index(g)} if isinstance(g, Group) else g
+            for g in values["groups"]
+        ]
+    if not isinstance(values["random_state"], int | np.integer | None):
         values["random_state"] = None
     return {name: _plain(value) for name, value in values.items()}
 

@@ -100,7 +100,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=PART)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

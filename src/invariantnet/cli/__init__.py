@@ -19,7 +19,10 @@ FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 LONGEST = 600
-FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+REMEDIES = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make it writable and "),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.ENOMEM), "make room and "),
+}
 
 Command = (
     Annotated[Fit, tyro.conf.subcommand("fit")]
@@ -54,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(BAD_INPUT)
     except (OSError, MemoryError) as error:
         fault = "out of memory" if isinstance(error, MemoryError) else str(error)
-        remedy = "make it writable" if getattr(error, "errno", None) in FORBIDDEN else "make room"
-        _complain(f"{fault}: {remedy} and try again{getattr(command, 'after_interrupt', '')}")
+        remedy = REMEDIES.get(getattr(error, "errno", errno.ENOMEM), "")
+        _complain(f"{fault}: {remedy}try again{getattr(command, 'after_interrupt', '')}")
         sys.exit(FAILED)
     except KeyboardInterrupt:
         _complain(f"interrupted{getattr(command, 'after_interrupt', '')}")

@@ -13,7 +13,7 @@ MOST_COPIES = 8
 
 def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
     """The hypotheses that a user's groups stand for, on inputs of a shape."""
-    if groups == "auto":
+    if isinstance(groups, str) and groups == "auto":
         every = groups_for(shape)
         try:
             return hypotheses(every, closed=joins)

@@ -118,5 +118,5 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError("tolerance and second_opinion are for method 'evidence': leave them out.")
     if estimator.method == "paper" and np.any(np.asarray(estimator.prior) != 1):
         raise ValueError("method 'paper' has the prior of the paper: leave prior at 1, or use nn.InvariantLinear.")
-    if not isinstance(estimator.tolerance, int | float | np.number) or not estimator.tolerance >= 0:
+    if not isinstance(estimator.tolerance, int | float | np.number) or not 0 <= estimator.tolerance < np.inf:
         raise ValueError(f"tolerance is {estimator.tolerance!r}: pass a number of nats, at least 0.")
