@@ -121,6 +121,8 @@ PYTHON = {
     "a tolerance without evidence": lambda: classifier(method="heldout", tolerance=1.0).fit(X, Y),
     "a second opinion without evidence": lambda: classifier(method="heldout", second_opinion=True).fit(X, Y),
     "convolutions in the paper's layer": lambda: classifier(method="paper", backbone="cnn").fit(X, Y),
+    "a paper's layer that sees nothing": lambda: classifier(method="paper", groups=["sign"]).fit(X, Y),
+    "an infinite tolerance": lambda: classifier(tolerance=float("inf")).fit(X, Y),
     "labels of several types": lambda: classifier().fit(X, [None, *map(str, Y[1:])]),
     "nothing but zeros": lambda: inv.InvariantRegressor(["sign"]).fit(np.zeros((20, 4)), np.zeros(20)),
     "a prior where the paper has its own": lambda: classifier(method="paper", prior=[500, 1]).fit(X, Y),

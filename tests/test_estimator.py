@@ -4,7 +4,10 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet import InvariantClassifier
+from invariantnet import InvariantClassifier, InvariantRegressor, datasets
+from invariantnet.estimator import compared_units
+from invariantnet.measures import hypotheses
+from invariantnet.weighting import merge_equal
 
 DIGITS = {v: inv.datasets.load(f"digits:{v}", seed=0) for v in ("rotated", "flipped", "plain")}
 QUICK = {
@@ -179,3 +182,34 @@ def test_shapes_in_numbers_of_numpy_are_kept_in_the_files(tmp_path):
     clf = InvariantClassifier(["hflip"], (np.int64(4), np.int64(4)), seeds=1, epochs=1).fit(x, np.arange(40) % 2)
     clf.save(tmp_path / "model")
     assert InvariantClassifier.load(tmp_path / "model").input_shape_ == (4, 4)
+
+
+@pytest.mark.parametrize(("names", "shape"), [(["cyclic", "reversal"], (5,)), (["cyclic", "reversal"], (6, 2))])
+def test_compared_networks_have_equally_many_units_where_orders_do_not_divide(names, shape):
+    groups = hypotheses([inv.group(name, shape=shape) for name in names])
+    assert len({g.order * compared_units(g, groups) for g in groups}) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160])
+def test_targets_of_any_size(scale):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3)).astype(np.float32)
+    make = lambda: InvariantRegressor(["sign"], hidden=8, seeds=1, epochs=5, random_state=0)  # noqa: E731
+    small, large = make().fit(x, x[:, 0]).predict(x), make().fit(x, x[:, 0].astype(float) * scale).predict(x)
+    np.testing.assert_allclose(large / scale, small, rtol=1e-3, atol=1e-3)
+
+
+def test_weights_of_any_size_count_by_their_ratios():
+    x, y = np.arange(6, dtype=np.float32)[:, None], np.arange(6) % 2
+    ratios = np.array([1.0, 2, 3, 1, 2, 3])
+    expected = merge_equal(x, y, ratios)[2]
+    for size in (1e-320, 5e307):
+        np.testing.assert_allclose(merge_equal(x, y, ratios * size)[2], expected, rtol=1e-3)
+
+
+def test_nothing_of_an_earlier_method_stays():
+    data = datasets.load("digits:rotated")
+    clf = InvariantClassifier(["rot90"], (8, 8), "heldout", hidden=4, seeds=1, epochs=1, random_state=0)
+    assert clf.fit(data.x_train[:60], data.y_train[:60]).path_
+    clf.set_params(method="evidence").fit(data.x_train[:60], data.y_train[:60])
+    assert not hasattr(clf, "path_")

@@ -274,3 +274,11 @@ def test_an_option_that_does_not_apply_is_refused(source, options, named, tmp_pa
     sources = {"npz": npz(tmp_path, x=X, y=Y), "csv": tmp_path / "t.csv", "folder": tmp_path / "images"}
     with pytest.raises(ValueError, match=f"^{named} does not apply to .*: leave it out"):
         datasets.load(sources.get(source, source), **options)
+
+
+def test_a_column_of_measurements_is_no_column_of_classes(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,0.5\n3,1.25\n5,2\n")
+    with pytest.raises(ValueError, match=r"'y' are numbers with fractions, not classes: .* InvariantRegressor"):
+        datasets.load(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text("a,y\n1,0\n3,1.0\n5,2\n")
+    assert datasets.load(tmp_path / "t.csv").class_names == ("0", "1.0", "2")

@@ -251,3 +251,12 @@ def test_joins_of_huge_groups_are_found_at_once():
 
     found = hypotheses(inv.catalogue.groups_for((200,)))
     assert found[-1].order == 2 * math.factorial(200)
+
+
+@pytest.mark.parametrize("name", ["cyclic", "permutations", "sign"])
+@pytest.mark.parametrize("dim", [3, 12])
+def test_what_is_no_element_is_in_no_group(name, dim):
+    group = inv.group(name, shape=(dim,))
+    assert np.arange(dim) in group
+    for wrong in (np.arange(dim) + 0.4, np.zeros(dim, int), -np.arange(1, dim + 1), np.arange(dim) * 5):
+        assert wrong not in group

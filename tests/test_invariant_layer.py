@@ -179,3 +179,9 @@ def test_gradients_of_the_mixture(names, identity):
 
     inputs = [t.detach().requires_grad_() for t in (X.double().reshape(2, 3, 16), drawn, layer.A, layer.bias)]
     assert torch.autograd.gradcheck(value, inputs)
+
+
+@identities
+def test_no_inputs_give_no_outputs(identity):
+    layer = InvariantLinear(groups("rot90"), 3, identity=identity)
+    assert layer(torch.empty(0, 16)).shape == (0, 3)

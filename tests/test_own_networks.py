@@ -196,3 +196,44 @@ def test_export_is_measured_in_the_units_of_the_targets(tmp_path):
     model = InvariantRegressor(["reversal"], seeds=1, epochs=1, random_state=0).fit(x, y)
     model.export(tmp_path / "model.onnx")
     assert (tmp_path / "model.onnx").exists()
+
+
+class Louder(nn.Linear):
+    """A linear layer that computes something else."""
+
+    def forward(self, x):
+        return 3 * super().forward(x) + 1
+
+
+def test_a_linear_layer_with_a_forward_pass_of_its_own_is_called():
+    module = nn.Sequential(Louder(16, 6), nn.ReLU(), nn.Linear(6, 3))
+    network, x = Symmetrized(module, [TURNS]), torch.randn(5, 16)
+    expected = module[2](module[:2](transform(x, TURNS.elements)).mean(-2))
+    torch.testing.assert_close(network(x), expected)
+    with pytest.raises(ValueError, match="fold into plain layers"):
+        network.fold()
+
+
+@pytest.mark.parametrize("width", [12, 20])
+@pytest.mark.parametrize("placement", ["weights", "features", "outputs"])
+def test_a_network_of_another_width_than_the_group_is_refused(width, placement):
+    module = nn.Sequential(nn.Linear(width, 2), nn.Tanh(), nn.Linear(2, 2))
+    with pytest.raises(ValueError, match=f"takes {width} inputs, but sign acts on 16 inputs: make both"):
+        Symmetrized(module, [inv.group("sign", shape=(4, 4))], placement)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("name", ["rot90", "sign", "trivial"])
+def test_transforms_of_torch_func(name):
+    module = nn.Sequential(nn.Linear(16, 6), nn.ReLU(), nn.Linear(6, 3))
+    network, x = Symmetrized(module, [inv.group(name, shape=(4, 4))]), torch.randn(5, 16)
+    weights = {key: value.detach() for key, value in network.named_parameters()}
+
+    def loss(weights, x):
+        return torch.func.functional_call(network, weights, (x,)).square().sum()
+
+    torch.testing.assert_close(torch.func.vmap(network)(x), network(x))
+    whole = torch.func.grad(loss)(weights, x)
+    each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+    for key, value in whole.items():
+        torch.testing.assert_close(each[key].sum(0), value)

@@ -1,11 +1,13 @@
 """What the experiments beyond the paper would run, and what they would commit; nothing is trained here."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from invariantnet.experiments import beside, calibration, figures, fits, learning, posterior, schemes, uncertainty
+from invariantnet.experiments.recipes import SIX_AND_NINE
+from invariantnet.experiments.run import load_without, shifted_test_sets
 
 FULL, FEWER = 0, 9
 
@@ -84,3 +86,24 @@ def test_tables_of_scikit_learn_are_squares():
     data = fits.load("table:wine", 0)
     assert data.shape == (4, 4)
     assert len(data.x_train) + len(data.x_test) == 178
+
+
+def test_rotated_test_images_are_those_of_the_data_whichever_digits_it_has():
+    ten, eight = (load_without("mnist:plain", 3, without) for without in ((), SIX_AND_NINE))
+    images, labels = shifted_test_sets(ten, 3)["rotated"]
+    np.testing.assert_array_equal(labels, ten.y_test)
+    assert not np.array_equal(images, ten.x_test)
+    images, labels = shifted_test_sets(eight, 3)["rotated"]
+    rotated = load_without("mnist:rotated", 3, ())
+    np.testing.assert_array_equal(images, rotated.x_test)
+    np.testing.assert_array_equal(labels, rotated.y_test)
+
+
+def test_no_two_synthetic_data_sets_share_their_inputs():
+    seen = [calibration.synthetic(recipe)[0].tobytes() for recipe in calibration.calibration(0)]
+    assert len(set(seen)) == len(seen)
+
+
+def test_records_of_two_kinds_have_two_names():
+    fit = schemes.schemes(0)[0]
+    assert fits.FitRecipe(**asdict(fit)).key != fit.key

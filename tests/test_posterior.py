@@ -153,3 +153,8 @@ def test_weights_of_examples_scale_their_evidence():
     heavy = bootstrap_probabilities(values, np.zeros(2), 0, weight=np.full(50, 3.0))
     np.testing.assert_allclose(heavy, bootstrap_probabilities(values, np.zeros(2), 0, weight=3.0))
     assert abs(heavy[0] - 0.5) > abs(bootstrap_probabilities(values, np.zeros(2), 0)[0] - 0.5)
+
+
+def test_of_two_equally_probable_groups_the_verdict_names_the_favourite():
+    tied = SymmetryPosterior(("flips", "rot90"), (4, 4), (0.5, 0.5), (-1.0, -1.0), (0.0, 0.0), 10)
+    assert f"the symmetry {tied.favourite}" in tied.verdict

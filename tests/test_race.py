@@ -99,15 +99,23 @@ def test_networks_are_added_one_by_one():
     assert alone.log_evidence == pytest.approx([-150, -150]), "who asks for one network gets one"
 
 
-def test_a_race_with_a_tolerance_ends_when_the_last_block_tells_the_prices():
-    scores = np.zeros((2, 1, 70))  # blocks of 10, 20 and 40
+def test_a_race_with_a_tolerance_ends_when_two_blocks_agree_on_the_prices():
+    scores = np.zeros((2, 1, 150))  # blocks of 10, 20, 40 and 80
     scores[1, 0, :10] = np.tile([-2.0, 1.0], 5)  # about half a nat, but nobody knows
     scores[1, 0, 10:] = -0.5
     posterior = scripted(scores, tolerance=0.3)
-    assert posterior.examples == 30
+    assert posterior.examples == 70
     assert [price.nats_per_example for price in posterior.prices] == pytest.approx([0, 0.5])
     assert not posterior.dropped
-    assert scripted(scores, tolerance=0.5).examples == 70, "a price at the tolerance is never known"
+    assert scripted(scores, tolerance=0.5).examples == 150, "a price at the tolerance is never known"
+
+
+def test_a_price_that_grows_beyond_the_tolerance_is_not_taken_for_what_it_was():
+    scores = np.zeros((2, 1, 70))  # blocks of 10, 20 and 40
+    scores[1, 0, 10:] = -0.5  # with few examples nothing is lost
+    posterior = scripted(scores, tolerance=0.3)
+    assert posterior.examples == 70
+    assert posterior.within(0.3) == "trivial"
 
 
 def test_weights_count_in_the_evidence_and_in_its_spread():

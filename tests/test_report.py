@@ -11,14 +11,15 @@ import torch
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from invariantnet import InvariantClassifier
+from invariantnet import InvariantClassifier, datasets
 from invariantnet.fit import PLAIN, Settings, fit
 from invariantnet.metrics import calibration_bins
 from invariantnet.nn import mlp
 from invariantnet.persistence import read_record
-from invariantnet.report import write_report
+from invariantnet.report import evaluation, write_report
 from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.page import _picture
+from invariantnet.training import train
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MALICE = "<script>alert(1)</script>"
@@ -276,3 +277,18 @@ def test_long_names_and_many_lines_stay_inside_their_pictures(tmp_path, visit):
         })"""
     )
     assert outside == []
+
+
+def test_the_plain_network_is_trained_for_as_long_as_was_asked(monkeypatch):
+    steps = []
+
+    def watched(make, x, y, config, *args, **more):
+        steps.append(config.steps(len(x)))
+        return train(make, x, y, config, *args, **more)
+
+    monkeypatch.setattr(evaluation, "train", watched)
+    data = datasets.load("digits:rotated")
+    x, y = data.x_train[:60], data.y_train[:60]
+    clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0).fit(x, y)
+    evaluation.fit_plain(clf, x, y, seed=0)
+    assert steps == [1]

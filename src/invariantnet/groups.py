@@ -168,13 +168,16 @@ class Group:
         if self.is_matrix_group:
             distance = np.abs(self.elements.numpy() - candidate).max(axis=(1, 2))
             return bool(distance.min() <= TOLERANCE * max(1.0, np.abs(candidate).max()))
+        whole = candidate.astype(np.int64)
+        if not np.array_equal(whole, candidate) or not _are_indices(whole):
+            return False
+        candidate = whole
         if self.can_list_elements:
-            return candidate.astype(np.int64).tobytes() in self._keys
+            return candidate.tobytes() in self._keys
         if self.is_permutation_group and candidate.max() >= self.dim:
             return False
         if self._all_permutations:
-            of_one_sign = len(np.unique(candidate // self.dim)) == 1
-            return of_one_sign and np.array_equal(np.sort(candidate % self.dim), np.arange(self.dim))
+            return len(np.unique(candidate // self.dim)) == 1
         return bool(self._sympy.contains(self._to_sympy(candidate)))
 
     def __le__(self, other: "Group") -> bool:
@@ -225,6 +228,13 @@ class Group:
         from sympy.combinatorics import Permutation
 
         return Permutation((index if self.is_permutation_group else extend(index)).tolist())
+
+
+def _are_indices(candidate: Int64[np.ndarray, " dim"]) -> bool:
+    """Whether it moves every entry to a place of its own, with or without a change of sign."""
+    dim = len(candidate)
+    within = candidate.min() >= 0 and candidate.max() < 2 * dim
+    return bool(within) and np.array_equal(np.sort(candidate % dim), np.arange(dim))
 
 
 def changes_signs(elements: Shaped[Tensor, "..."]) -> bool:

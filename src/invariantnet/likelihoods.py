@@ -118,7 +118,7 @@ class Gaussian:
         error = self.error(draws)
         variance = (error.square() + draws[..., 0].square()).mean(0) - mean.square()
         # With one draw this is its own error, up to rounding.
-        excess = (variance.clamp_min(0).sqrt() - SMALLEST_ERROR).clamp_min(SMALLEST_ERROR)
+        excess = (variance.clamp_min(0).sqrt() - SMALLEST_ERROR).clamp_min(1e-3 * SMALLEST_ERROR)
         return torch.stack([mean, excess + torch.log(-torch.expm1(-excess))], dim=-1)
 
     def curvature_roots(self, output: Float[Tensor, "n 2"]) -> Float[Tensor, "2 n 2"]:

@@ -53,7 +53,7 @@ def invariant_basis(
     dtype = dtype or torch.get_default_dtype()
     if group.is_matrix_group:
         # wᵀT = wᵀ for the generators implies it for every product of them: no mean over elements needed.
-        return torch.from_numpy(_left_fixed_vectors(group.generators)).to(dtype)
+        return torch.from_numpy(_left_fixed_vectors(group)).to(dtype)
     labels, signs = signed_orbits(group.generators)
     columns = np.flatnonzero(signs)
     columns = columns[np.argsort(labels[columns], kind="stable")]
@@ -106,9 +106,10 @@ def check_invariance(function: Callable[[Tensor], Any], group: Group, x: Shaped[
     return float(torch.stack([(function(transform(x, g)) - reference).abs().max() for g in elements]).max())
 
 
-def _left_fixed_vectors(generators: Float[np.ndarray, "n dim dim"]) -> Float[np.ndarray, "d dim"]:
-    stacked = generators.transpose(0, 2, 1) - np.eye(generators.shape[-1])
-    return null_space(stacked.reshape(-1, generators.shape[-1]), rcond=1e-8).T.copy()
+def _left_fixed_vectors(group: Group) -> Float[np.ndarray, "d dim"]:
+    # A projection has singular values 0 and at least 1, whatever the units of the coordinates.
+    _, values, rows = np.linalg.svd(group.elements.numpy().mean(0))
+    return rows[values > 0.5]
 
 
 def product(basis: Float[Tensor, "d dim"], x: Float[Tensor, "dim n"]) -> Float[Tensor, "d n"]:

@@ -87,7 +87,7 @@ class Rows:
 
     def parts(self, size: int) -> Iterator["Rows"]:
         """At most so many examples each, and at most a block's bytes."""
-        size = min(size, max(1, BLOCK_BYTES // (4 * self.width)))
+        size = _block_size(size, self.width)
         return (self[start : start + size] for start in range(0, len(self) or 1, size))
 
     def split(self, size: int) -> list["Rows"]:
@@ -132,7 +132,14 @@ def read(x: Tensor | Rows) -> Tensor:
 
 def blocks(x: Tensor | Rows, size: int = BLOCK) -> Iterator[Tensor]:
     """All examples in order, at most so many at a time."""
-    return (read(part) for part in (x.parts(size) if isinstance(x, Rows) else x.split(size)))
+    if isinstance(x, Rows):
+        return (part.read() for part in x.parts(size))
+    # As many as of a file, so that both give the same to the last bit.
+    return iter(x.split(_block_size(size, math.prod(x.shape[1:]))))
+
+
+def _block_size(size: int, width: int) -> int:
+    return min(size, max(1, BLOCK_BYTES // (4 * max(1, width))))
 
 
 def not_finite(x: Tensor | Rows) -> tuple[int, int]:
@@ -150,7 +157,7 @@ def not_finite(x: Tensor | Rows) -> tuple[int, int]:
             first = seen + int(bad.int().argmax())
         found += int(bad.sum())
         seen += len(part)
-    return found, first
+    return found, first if found else 0
 
 
 def as_inputs(x: np.ndarray | Rows) -> Tensor | Rows:

@@ -21,6 +21,11 @@ class Team:
         self.rank: int = fabric.global_rank if fabric else 0
         self.size: int = fabric.world_size if fabric else 1
 
+    def wait(self) -> None:
+        """Until every process has come this far."""
+        if self.size > 1:
+            self.fabric.barrier()
+
     def share(self, batch: Tensor) -> Tensor:
         """Our examples of a batch."""
         return batch[self.rank :: self.size] if self.size > 1 else batch

@@ -25,6 +25,7 @@ def merge_equal(
     if not kept.any():
         raise ValueError("all sample weights are zero: give some example a weight.")
     x, y, given = x[kept], y[kept], given[kept]
+    given = np.ldexp(given, -np.frexp(given.max())[1])  # exactly, so that sums neither overflow nor vanish
     rows = (row for part in blocks(as_inputs(x)) for row in part.numpy())
     names = np.array([_digest(row, target) for row, target in zip(rows, y, strict=True)])
     _, first, which = np.unique(names, return_index=True, return_inverse=True)

@@ -66,6 +66,11 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
         if not row[column].strip():
             raise ValueError(f"{path}: line {line} has no label: fill it in, or leave the line out.")
     labels = np.array([row[column].strip() for row in rows.values()])
+    if _are_measured(labels):
+        raise ValueError(
+            f"{path}: the labels in {names[column]!r} are numbers with fractions, not classes: name another "
+            "column, or use InvariantRegressor."
+        )
     data = _dataset(path, values, labels, None, None, shape or (values.shape[1],))
     return replace(data, columns=tuple(names[j] for j in inputs))
 
@@ -286,6 +291,14 @@ def _inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> np.
 def _texts(y: np.ndarray) -> np.ndarray:
     """Labels, those of bytes as text."""
     return np.char.decode(y, "utf-8", "replace") if y.dtype.kind == "S" else y
+
+
+def _are_measured(labels: np.ndarray) -> bool:
+    """Whether all of them are numbers, and not all of them whole."""
+    try:
+        return not _are_whole(labels.astype(np.float64))
+    except ValueError:
+        return False
 
 
 def _are_whole(y: np.ndarray) -> bool:

@@ -110,6 +110,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Fitted:
         """Fit, and keep the score of every network of the comparison in `store`; what is there is not repeated."""
         check_parameters(self)
+        for name in ("path_", "cpu_seconds_"):  # of an earlier fit by another method
+            self.__dict__.pop(name, None)
         values = checked_inputs(self, X, reset=True)
         values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
@@ -158,7 +160,15 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def make_final_network(self) -> nn.Module:
         """The network for `group_`, untrained."""
         if self.method == "paper":
-            return invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
+            network = invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
+            layer = network[0]
+            assert isinstance(layer, InvariantLinear)
+            if not layer.sums.rows:
+                raise ValueError(
+                    "no linear function is invariant to these groups, so the paper's layer sees nothing: add a "
+                    "group, or use another method."
+                )
+            return network
         pool: Pool = self.pool if self.placement == "features" else "mean"
         return self._symmetrized(self._module(self.hidden), self.group_, pool)
 
@@ -230,9 +240,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _train_final(self, chosen: str, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int) -> None:
         """The network that is invariant to the chosen group, trained on everything."""
         self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
-        final = replace(FINAL, epochs=50 if self.backbone == "mlp" else 12)
-        if self.epochs is not None:
-            final = replace(final, epochs=self.epochs, min_steps=0)
+        final = final_training(self.epochs, 50 if self.backbone == "mlp" else 12)
         steps = final.steps(len(x)) * trainings(self.uncertainty)
         with training_bar(
             steps, f"the network, invariant to {self.group_.name}", visible=self.verbose > 0
@@ -322,3 +330,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _html_repr(self) -> str:
         text: str = super()._html_repr()
         return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
+
+
+def final_training(epochs: int | None, usual: int) -> Training:
+    """Of a network on all examples: for as long as was asked, else as usual, but for some steps at least."""
+    return replace(FINAL, epochs=usual) if epochs is None else replace(FINAL, epochs=epochs, min_steps=0)

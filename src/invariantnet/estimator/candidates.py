@@ -38,7 +38,14 @@ def compared_units(group: Group, rivals: Sequence[Group]) -> int:
 
     A feature averaged over a group is the mean of as many units, with tied weights. Those units alone would make a
     larger group win where there is no symmetry at all. So a smaller group gets as many more, untied: all networks
-    have equally many, and each hypothesis is nothing but a constraint on the same plain network.
+    have equally many, and each hypothesis is nothing but a constraint on the same plain network. Where orders do
+    not divide one another, the number is the one that they come closest to; a larger group has one per element.
     """
-    largest = max(g.order for g in rivals)
-    return min(MOST_COPIES, largest) // min(MOST_COPIES, group.order)
+    orders = {g.order for g in rivals}
+    fewest = min(MOST_COPIES, max(orders))
+
+    def unevenness(total: int) -> float:
+        return max(abs(math.log(round(total / n) * n / total)) for n in orders if n <= total)
+
+    total = min(range(fewest, 2 * fewest + 1), key=unevenness)
+    return max(1, round(total / group.order))

@@ -50,7 +50,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         posterior_: the `SymmetryPosterior`.
         group_: the group that the network is invariant to.
         hypotheses_: every group that was compared.
-        network_: the fitted torch module; `network_.fold()` gives plain layers.
+        network_: the fitted torch module; a `Symmetrized` has `fold()` for plain layers.
         history_: the final training, epoch by epoch.
         path_: π after every epoch, with method `"heldout"`.
         input_shape_: shape of one input.
@@ -84,6 +84,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
         labels = as_column(y, examples)
+        if labels.dtype.kind == "S":
+            raise ValueError("y holds bytes, not texts: pass y.astype(str).")
         try:
             check_classification_targets(labels)
             self.classes_, codes = np.unique(labels, return_inverse=True)

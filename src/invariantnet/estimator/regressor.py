@@ -1,6 +1,7 @@
 """Numbers."""
 
 import copy
+import math
 from statistics import NormalDist
 from typing import Any
 
@@ -54,9 +55,12 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
         return {name: self.y_scale_ * part.sqrt().numpy() for name, part in parts.items()}
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
-        return as_column(y, examples).astype(np.float64)
+        return as_column(y, examples).astype(np.float64) + 0.0  # zero has two signs
 
     def _encoded(self, targets: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         self.y_mean_ = float(np.average(targets, weights=weights))
-        self.y_scale_ = float(np.average((targets - self.y_mean_) ** 2, weights=weights)) ** 0.5 or 1.0
+        apart = targets - self.y_mean_
+        power = int(np.frexp(abs(apart).max())[1])  # their squares might be too large, or too small
+        scale = float(np.average(np.ldexp(apart, -power) ** 2, weights=weights)) ** 0.5
+        self.y_scale_ = math.ldexp(scale, power) or 1.0
         return ((targets - self.y_mean_) / self.y_scale_).astype(np.float32)

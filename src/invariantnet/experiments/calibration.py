@@ -67,8 +67,8 @@ def synthetic(recipe: CalibrationRecipe) -> tuple[np.ndarray, np.ndarray]:
     shape, names = FAMILIES[recipe.family]
     groups = hypotheses([catalogue.group(name, shape) for name in names])
     group = next(g for g in groups if g.name == recipe.truth)
-    entropy = [recipe.seed, recipe.n, *recipe.family.encode(), *recipe.truth.encode(), len(recipe.difficulty)]
-    seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+    words = f"{recipe.family} {recipe.truth} {recipe.difficulty}"
+    seed = int(np.random.SeedSequence([recipe.seed, recipe.n, *words.encode()]).generate_state(1)[0])
     with seeded(seed), torch.no_grad():
         hidden, output = nn.Linear(group.dim, TEACHER_WIDTH), nn.Linear(TEACHER_WIDTH, 1)
         nn.init.normal_(hidden.weight, std=1.5 / group.dim**0.5)

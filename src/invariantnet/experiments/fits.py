@@ -71,7 +71,7 @@ def run_fit(recipe: FitRecipe) -> Record:
     found = clf.posterior_
     test_sets = {"own": (data.x_test, data.y_test)}
     if recipe.data == "mnist:plain":
-        test_sets |= shifted_test_sets(data, recipe.seed, recipe.without)
+        test_sets |= shifted_test_sets(data, recipe.seed)
     return {
         "names": list(found.names),
         "probabilities": [round(p, 6) for p in found.probabilities],

@@ -1,6 +1,5 @@
 """The whole posterior over π on the four data sets, under three priors: a fitted Dirichlet, and NUTS beside it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,18 @@ REFERENCE = "uniform"
 EXAMPLES = 5000
 
 
+class SchemesRecipe(FitRecipe):
+    """A fit of which another record is kept than its posterior, so in a file of another name."""
+
+    @property
+    def key(self) -> str:
+        """File name."""
+        return f"schemes-{super().key}"
+
+
 def schemes(seed: int) -> list[FitRecipe]:
     """The paper's four data sets; the final network is not needed."""
-    return [replace(FitRecipe(f"mnist:{v}", EXAMPLES, seed, truth), epochs=1) for v, truth in VARIANTS.items()]
+    return [SchemesRecipe(f"mnist:{v}", EXAMPLES, seed, truth, epochs=1) for v, truth in VARIANTS.items()]
 
 
 def run_schemes(recipe: FitRecipe) -> Record:

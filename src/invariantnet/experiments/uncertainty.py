@@ -61,7 +61,7 @@ def run_uncertainty(recipe: UncertaintyRecipe) -> Record:
     keep = np.random.default_rng(recipe.seed).permutation(len(data.x_train))[: recipe.n]
     x, y = torch.from_numpy(data.x_train[keep]), torch.from_numpy(data.y_train[keep])
     network = _trained(recipe, data.shape, len(data.class_names), x, y)
-    tests = shifted_test_sets(data, recipe.seed, SIX_AND_NINE)
+    tests = shifted_test_sets(data, recipe.seed)
     p = {name: _probabilities(network, images) for name, (images, _) in tests.items()}
     scrambled = data.x_test[:, np.random.default_rng(recipe.seed).permutation(data.dim)]
     return {

@@ -27,7 +27,7 @@ from invariantnet.inference.posterior import (
     log_prior_of,
     mean_prediction,
 )
-from invariantnet.inference.prices import PRICED, all_priced, predict_moved, prices
+from invariantnet.inference.prices import PRICED, affordable, predict_moved, prices
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
@@ -73,7 +73,8 @@ class Evidence:
     """A hypothesis this many nats, plus four standard errors, behind one with no more elements is dropped. A
     smaller group is never dropped for a larger one: with more data it could still catch up. Infinity keeps all."""
     tolerance: float = 0.0
-    """If positive, nothing is dropped, and the race ends when every price is known to be above it or below."""
+    """If positive, nothing is dropped, and the race ends when two blocks in a row agree surely which prices are
+    below it: prices grow and shrink with the data, and one block of few examples says little about more."""
     training: Training = PER_BLOCK
     jobs: int = 1
     """Processes that train networks at the same time."""
@@ -155,6 +156,7 @@ class _Race:
         dropped: dict[int, int] = {}
         stages: list[dict[str, Any]] = []
         accuracy: dict[int, dict[str, float]] = {}
+        before: list[bool] | None = None
         for block, (start, end) in enumerate(blocks):
             so_far = stages[-1]["log_evidence"] if stages else {}
             for (k, s), score in self._scores(blocks, block, alive, networks, so_far).items():
@@ -171,8 +173,11 @@ class _Race:
                     "probabilities": {g.name: float(p) for g, p in zip(groups, probabilities, strict=True)},
                 }
             )
-            if config.tolerance and all_priced(seen[:, start - ends[0] :], config.tolerance):
-                break
+            if config.tolerance:
+                now = affordable(seen[:, start - ends[0] :], config.tolerance)
+                if now is not None and now == before:
+                    break
+                before = now
             margin = np.inf if config.tolerance else config.margin
             for k in hopeless(seen, alive, [g.order for g in groups], margin):
                 alive.remove(k)
@@ -189,7 +194,9 @@ class _Race:
             log_evidence_spread=tuple(totals.std(1, ddof=int(networks > 1)).tolist()),
             examples=until,
             dropped=tuple(groups[k].name for k in sorted(dropped)),
-            prices=tuple(prices(groups, accuracy, seen, start - ends[0], dropped)),
+            prices=tuple(
+                prices(groups, accuracy, seen, [past - ends[0] for past, _ in blocks[: block + 1]], dropped)
+            ),
             race=tuple(stages),
             pointwise=mean_prediction(bounded)[:, :by_all],
             counts=counts[:by_all],

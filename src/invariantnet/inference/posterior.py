@@ -79,7 +79,7 @@ class SymmetryPosterior:
     @property
     def verdict(self) -> str:
         """One sentence."""
-        ranked = sorted(zip(self.probabilities, self.names, strict=True), reverse=True)
+        ranked = sorted(zip(self.probabilities, self.names, strict=True), key=lambda each: -each[0])
         (p, name), *others = ranked
         said = "no symmetry" if name == "trivial" else f"the symmetry {name}"
         sentence = f"{self.strength}: {said}, with probability {p:.3f} after {self.examples} predictions"

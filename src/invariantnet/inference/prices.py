@@ -18,26 +18,26 @@ PRICED = 1000
 """Examples of a block on which accuracies under each transformation are measured."""
 
 
-def all_priced(block: np.ndarray, tolerance: float) -> bool:
-    """Whether each hypothesis' loss per example is four standard errors from the tolerance, on either side."""
+def affordable(block: np.ndarray, tolerance: float) -> list[bool] | None:
+    """Who loses less than the tolerance per example; None if a loss is not four standard errors from it."""
     gaps = block[block.sum(1).argmax()] - block
-    return bool((abs(gaps.mean(1) - tolerance) > 4 * gaps.std(1) / np.sqrt(gaps.shape[1])).all())
+    surely = abs(gaps.mean(1) - tolerance) > 4 * gaps.std(1) / np.sqrt(gaps.shape[1])
+    return (gaps.mean(1) < tolerance).tolist() if surely.all() else None
 
 
 def prices(
     groups: Sequence[Group],
     accuracy: dict[int, dict[str, float]],
     seen: np.ndarray,
-    last: int,
+    starts: Sequence[int],
     dropped: dict[int, int],
 ) -> list[Price]:
-    """Cost and benefit of each group, on the last block that it took part in."""
+    """Cost and benefit of each group, on the last block that it took part in; `starts` are those of the blocks."""
     found = []
     for k, group in enumerate(groups):
-        until = dropped.get(k, seen.shape[-1])
-        part = slice(last if k not in dropped else 0, until)
-        best = seen[:, part].sum(1).max()
-        loss = float(best - seen[k, part].sum()) / (part.stop - part.start)
+        until = dropped[k] if k in dropped else seen.shape[-1]
+        part = seen[:, max(start for start in starts if start < until) : until]
+        loss = float(part.sum(1).max() - part[k].sum()) / part.shape[1]
         found.append(Price(group.name, group.order, loss, accuracy[k]))
     return found
 

@@ -164,7 +164,7 @@ class OrbitSums(nn.Module):
             raise ValueError(f"the groups act on {self.dim} inputs, x has {x.shape[-1]} in its last axis.")
         flat = x.reshape(-1, self.dim)
         sums = [product(self.get_buffer(f"V{k}"), flat.mT).mT for k in range(len(self.ranks))]
-        return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], -1)
+        return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], sum(self.sizes))
 
     def mix(
         self, sums: Float[Tensor, "*batch sums"], pi: Float[Tensor, " schemes"]

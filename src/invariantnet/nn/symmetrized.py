@@ -9,7 +9,7 @@ r"""Any network, averaged over a mixture of groups, in one of three places.
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import torch
 from jaxtyping import Float
@@ -78,6 +78,12 @@ class Symmetrized(Scheme):
         self.averages_probabilities = probabilities
         self.groups = tuple(groups)
         self.names = tuple(g.name for g in groups)
+        first = _first_layer(module)
+        if _is_plain_linear(first) and first.in_features not in (0, groups[0].dim):  # 0 is not known yet
+            raise ValueError(
+                f"the first layer takes {first.in_features} inputs, but {groups[0].name} acts on {groups[0].dim} "
+                "inputs: make both for the same shape."
+            )
         self.exact = placement == "weights" or all(g.can_list_elements and g.order <= sampled for g in groups)
         if placement == "weights":
             _first_linear(module)
@@ -142,7 +148,7 @@ class Symmetrized(Scheme):
                 return folded
         elif self.placement == "features" and len(layers := self._layers()) == 3:
             wide, activation, head = layers
-            if isinstance(wide, nn.Linear) and isinstance(head, nn.Linear) and isinstance(activation, POINTWISE):
+            if _is_plain_linear(wide) and isinstance(head, nn.Linear) and isinstance(activation, POINTWISE):
                 return self._fold_features(wide, activation, head, *self._weighted_elements(pi))
         raise ValueError("only 'weights', and 'features' with one hidden layer, fold into plain layers.")
 
@@ -165,7 +171,7 @@ class Symmetrized(Scheme):
         """Whether the copies of a batch should be made a few inputs at a time: memory stays bounded."""
         if torch.is_grad_enabled() or torch.compiler.is_exporting() or x.ndim != 2 or self.placement == "weights":
             return False
-        copied = self.placement == "outputs" or not isinstance(self._layers()[0], nn.Linear)
+        copied = self.placement == "outputs" or not _is_plain_linear(self._layers()[0])
         return copied and len(x) > 1 and len(x) * len(self.get_buffer("elements")) > COPIES
 
     def _weighted_elements(self, pi: Tensor) -> tuple[Tensor, Any]:
@@ -180,7 +186,7 @@ class Symmetrized(Scheme):
     def _features(self, body: list[nn.Module], x: Tensor, kept: Any) -> Float[Tensor, "*batch n features"]:
         first = body[0]
         # Who has hooked the layer wants to see it called.
-        if isinstance(first, nn.Linear) and not (first._forward_hooks or first._forward_pre_hooks):
+        if _is_plain_linear(first) and not (first._forward_hooks or first._forward_pre_hooks):
             # w·T_g x = (T_gᵀ w)·x: moving the weights costs one gather, however large the batch.
             moved = self._moved_weights(first.weight, kept)
             copied = moved.shape[1:]
@@ -255,8 +261,17 @@ def _linear(weight: Float[Tensor, "neurons inputs"], bias: Tensor | None) -> nn.
     return linear
 
 
+def _first_layer(module: nn.Module) -> nn.Module:
+    return module[0] if isinstance(module, nn.Sequential) and len(module) else module
+
+
+def _is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
+    """Whether its weights are all there is to know: a subclass may compute something else."""
+    return isinstance(layer, nn.Linear) and type(layer).forward is nn.Linear.forward
+
+
 def _first_linear(module: nn.Module) -> nn.Linear | BayesianLinear:
-    first = module[0] if isinstance(module, nn.Sequential) else module
+    first = _first_layer(module)
     if not isinstance(first, nn.Linear | BayesianLinear):
         raise ValueError("'weights' needs a network whose first layer is nn.Linear: use 'features' or 'outputs'.")
     return first
@@ -265,12 +280,17 @@ def _first_linear(module: nn.Module) -> nn.Linear | BayesianLinear:
 class _Moved(torch.autograd.Function):
     """One gather by the inverse elements; the gradient gathers by the elements, so that nothing is scattered."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, elements: Tensor, inverse: Tensor, signed: bool) -> Tensor:
-        ctx.save_for_backward(elements)
-        ctx.signed = signed
+    def forward(weight: Tensor, elements: Tensor, inverse: Tensor, signed: bool) -> Tensor:
         rows = inverse.mT
         return _signed(weight.mT.contiguous(), signed).index_select(0, rows.flatten()).unflatten(0, rows.shape)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, elements, _, ctx.signed = inputs
+        ctx.save_for_backward(elements)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:

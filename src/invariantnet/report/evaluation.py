@@ -1,6 +1,5 @@
 """What the report shows of a network beyond its posterior: how it does on data it has not seen."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import torch
 from torch import nn
 
 from invariantnet import metrics
-from invariantnet.estimator import FINAL, InvariantClassifier
+from invariantnet.estimator import InvariantClassifier, final_training
 from invariantnet.groups import Group, transform
 from invariantnet.inference.prices import predict_moved
 from invariantnet.likelihoods import Categorical
@@ -53,7 +52,7 @@ def fit_plain(clf: InvariantClassifier, x: np.ndarray | Rows, y: np.ndarray, see
     def make() -> nn.Module:
         return Symmetrized(mlp(clf.input_shape_, clf.outputs_, clf.hidden), [trivial], scale=clf.scale_)
 
-    config = replace(FINAL, epochs=clf.epochs or EPOCHS)
+    config = final_training(clf.epochs, EPOCHS)
     with training_bar(config.steps(len(x)), "a plain network, to compare", visible=clf.verbose > 0) as on_step:
         network, _ = train(make, as_inputs(x), torch.from_numpy(codes), config, seed, on_step=on_step)
     assert isinstance(network, Symmetrized)
