@@ -149,7 +149,7 @@ def test_code_in_a_record_is_text(tmp_path, fitted):
             return [everywhere(v) for v in value]
         return code if isinstance(value, str) else value
 
-    kept = ("format", "kind", "parameters", "hypotheses", "chosen", "posterior", "history")
+    kept = ("format", "kind", "parameters", "hypotheses", "chosen", "posterior", "history", "model_sha256")
 
     def change(run, model):
         return {k: v if k in kept else everywhere(v) for k, v in run.items()}, model
