@@ -1,8 +1,10 @@
 """The page in a real browser: it draws, moves, predicts, and asks nobody for anything."""
 
 import base64
+import itertools
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -292,3 +294,15 @@ def test_the_plain_network_is_trained_for_as_long_as_was_asked(monkeypatch):
     clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0).fit(x, y)
     evaluation.fit_plain(clf, x, y, seed=0)
     assert steps == [1]
+
+
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_names_of_lines_neither_touch_nor_leave_the_chart(count):
+    rows = [Line(f"group {k}", [(0.0, 0.0), (1.0 + k % 3, -1.0 - (k % 2))]) for k in range(count)]
+    chart = str(lines(rows, ["0", "1", "2", "3"], "a race"))
+    height = int(re.search(r'viewBox="0 0 \d+ (\d+)"', chart)[1])
+    names = sorted(float(y) for y in re.findall(r'y="([\d.]+)" class="name"', chart))
+    assert len(names) == count
+    assert names[0] > 0
+    assert names[-1] < height - 24, "below are the ticks"
+    assert all(below - above > 13 for above, below in itertools.pairwise(names))

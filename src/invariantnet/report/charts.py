@@ -1,5 +1,6 @@
 """Charts as small SVG texts: they take their colours from the page, so that they follow light, dark and print."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
 
 def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
     """Lines over the positions 0, 1, …, each named at its end."""
-    height, room = 240, _room([row.label for row in rows])
+    height, room = max(240, 14 * len(rows) + 48), _room([row.label for row in rows])
     values = [y for row in rows for _, y in row.points] or [0.0]
     x_axis = _Axis(0, max(1, len(ticks) - 1), LEFT, WIDTH - LABEL)
     y_axis = _Axis(min(values), max(max(values), min(values) + 1e-9), height - 34, 14)
@@ -85,21 +86,33 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
         )
         for value in (min(values), max(values))
     ]
-    ends: list[float] = []
-    for k, row in enumerate(rows):
+    names = _apart([y_axis(row.points[-1][1]) for row in rows], height - 34)
+    for k, (row, at) in enumerate(zip(rows, names, strict=True)):
         path = "L".join(f"{x_axis(x):.1f} {y_axis(y):.1f}" for x, y in row.points)
-        x, y = row.points[-1]
-        at = y_axis(y)
-        while any(abs(at - other) < 13 for other in ends):
-            at += 13
-        ends.append(at)
+        x, y = x_axis(row.points[-1][0]), y_axis(row.points[-1][1])
         body.append(
             Markup(
-                '<path d="M{}" class="line c{}"/><circle cx="{:.1f}" cy="{:.1f}" r="3" class="dot c{}"/>'
-            ).format(path, k % COLOURS, x_axis(x), y_axis(y), k % COLOURS)
-            + Markup('<text x="{:.1f}" y="{:.1f}" class="name">{}</text>').format(x_axis(x) + 8, at + 4, row.label)
+                '<path d="M{:.1f} {:.1f}L{} {:.1f}" class="grid"/><path d="M{}" class="line c{}"/>'
+                '<circle cx="{:.1f}" cy="{:.1f}" r="3" class="dot c{}"/>'
+            ).format(x, y, WIDTH - LABEL + 14, at, path, k % COLOURS, x, y, k % COLOURS)
+            + Markup('<text x="{}" y="{:.1f}" class="name">{}</text>').format(
+                WIDTH - LABEL + 18, at + 4, row.label
+            )
         )
-    return _svg(body, max(height, round(max(ends, default=0)) + 12), alt, WIDTH + room - LABEL)
+    return _svg(body, height, alt, WIDTH + 10 + room - LABEL)
+
+
+def _apart(wanted: Sequence[float], bottom: float, gap: float = 14.0) -> list[float]:
+    """Heights of names, each as near to its own as it can be without touching another, none below the bottom."""
+    order = sorted(range(len(wanted)), key=lambda k: wanted[k])
+    found = list(wanted)
+    for above, below in itertools.pairwise(order):
+        found[below] = max(found[below], found[above] + gap)
+    limit = bottom
+    for k in reversed(order):
+        found[k] = min(found[k], limit)
+        limit = found[k] - gap
+    return found
 
 
 def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:

@@ -125,11 +125,12 @@ def _evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
     if not np.isfinite(factors).all():
         return None
     furthest = max(FURTHEST_BEHIND, 1.1 * -min(factors))
+    several = any(spread > 0 for spread in posterior.log_evidence_spread)
     rows = [
         charts.Bar(
             words(name),
             factor,
-            f"{'≤ ' if name in posterior.dropped else ''}{factor:.1f} ± {spread:.1f}",
+            f"{'≤ ' if name in posterior.dropped else ''}{factor:.1f}{f' ± {spread:.1f}' if several else ''}",
             spread,
             name == posterior.favourite,
         )
