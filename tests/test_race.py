@@ -190,3 +190,13 @@ def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks
         make_network, candidates("rot90"), x, y, config=replace(config, seeds=networks, sure=0.0), store=store
     )
     assert posterior == again, "the same as if so many had been asked for"
+
+
+def test_who_took_part_to_the_end_was_not_dropped():
+    scores = np.zeros((2, 1, 30))  # blocks of 10 and 20
+    scores[1, 0, 10:] = -100.0
+    posterior = scripted(scores)
+    assert posterior.dropped == ()
+    assert "≤" not in str(posterior)
+    scores[1, 0, :10] = -100.0
+    assert scripted(scores).dropped == ("rot90",)

@@ -178,7 +178,8 @@ class _Race:
                 if now is not None and now == before:
                     break
                 before = now
-            margin = np.inf if config.tolerance else config.margin
+            # After the last block there is nothing left to spare.
+            margin = np.inf if config.tolerance or end == ends[-1] else config.margin
             for k in hopeless(seen, alive, [g.order for g in groups], margin):
                 alive.remove(k)
                 dropped[k] = until
