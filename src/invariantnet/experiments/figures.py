@@ -148,7 +148,9 @@ def calibration(records: Flat, folder: Path) -> list[Path]:
             mean, count = right[inside].mean(), inside.sum()
             error = np.sqrt(max(mean * (1 - mean), 0.25 / count) / count)
             axis.errorbar(stated[inside].mean(), mean, yerr=error, fmt="o", color=COLORS["rot90"], capsize=3)
-            axis.annotate(f"{count}", (stated[inside].mean(), mean), xytext=(-14, 5), textcoords="offset points")
+            beside = (6, -12) if high > 1 else (-14, 5)  # the last two are close to one another
+            axis.annotate(f"{count}", (stated[inside].mean(), mean), xytext=beside, textcoords="offset points")
         axis.set(xlabel="stated probability of the favourite", ylabel="share that is right", ylim=(0.2, 1.05))
+        axis.set_xlim(right=1.1)
         figure.tight_layout()
         return save(figure, folder, "calibration")
