@@ -14,8 +14,8 @@ EVERY_IMAGE_GROUP = ("rot90", "rot180", "hflip", "vflip", "flips", "transpose", 
 FULL = 60_000
 MANY = 4
 FULL_SEEDS = 3
-CATALOGUE_SEEDS = 6
-CNN_SEEDS = 4
+CATALOGUE_SEEDS = 8
+CNN_SEEDS = 5
 SECOND_OPINIONS = 5
 """All of MNIST, all groups, and a second opinion take long: so many of the seeds."""
 
