@@ -13,7 +13,7 @@ from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_eviden
 from invariantnet.inference.evidence import PER_BLOCK, pointwise
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized, mlp
-from invariantnet.training import train
+from invariantnet.training import Training, train
 
 
 def test_evidence_is_the_sum_of_predictions_from_the_past():
@@ -210,3 +210,13 @@ def test_running_statistics_do_not_learn_from_what_is_held_out():
 
     found = fit_heldout(normalised, candidates("rot90"), x, y, config=HeldOut())
     assert float(found.network.module[1].running_mean.abs().max()) < 20
+
+
+@pytest.mark.parametrize("kind", ["point", "dirichlet"])
+def test_what_is_learned_about_the_schemes_starts_at_the_uniform_distribution(kind):
+    x, y = corner_problem(20, 1, symmetric=True)
+    config = HeldOut(posterior=kind, learning_rate=0.0, training=Training(epochs=1, validation=0.0))
+    found = fit_heldout(lambda: mlp(SHAPE, 2, 4), candidates("rot90"), x, y, config=config)
+    assert found.probabilities.tolist() == pytest.approx([0.5, 0.5])
+    if kind == "dirichlet":
+        assert found.concentration.tolist() == pytest.approx([1.001, 1.001])

@@ -38,6 +38,10 @@ BRIEF = Training(
 """Long enough for π to leave its middle; weights that have learned their examples by heart mislead it."""
 
 
+SMALLEST = 1e-3
+"""A concentration is larger."""
+
+
 @dataclass(frozen=True)
 class HeldOut:
     """How π is learned."""
@@ -148,7 +152,7 @@ class _SchemeLearner:
     def concentration(self) -> Tensor:
         if self.config.posterior == "neurons":
             return self.prior.concentration + F.softmax(self.parameter.detach(), dim=-1).sum(0)
-        return F.softplus(self.parameter.detach()) + 1e-3
+        return _positive(self.parameter.detach())
 
     def __call__(self, network: nn.Module) -> None:
         assert isinstance(network, Symmetrized)
@@ -166,7 +170,7 @@ class _SchemeLearner:
             log_pi = torch.digamma(beta) - torch.digamma(beta.sum())
             rest = (pi * (log_pi - F.log_softmax(self.parameter, dim=-1))).sum()
         else:
-            q = Dirichlet(F.softplus(self.parameter) + 1e-3)
+            q = Dirichlet(_positive(self.parameter))
             pi = q.rsample()
             rest = -kl_divergence(q, self.prior)
         # As it would predict: running statistics must not learn from what is held out.
@@ -179,3 +183,7 @@ class _SchemeLearner:
         with torch.no_grad():
             mean = pi if self.config.posterior == "point" else F.normalize(self.concentration(), p=1, dim=0)
             network.logits.copy_(mean.log())
+
+
+def _positive(parameter: Tensor) -> Tensor:
+    return F.softplus(parameter) + SMALLEST
