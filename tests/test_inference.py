@@ -220,3 +220,12 @@ def test_what_is_learned_about_the_schemes_starts_at_the_uniform_distribution(ki
     assert found.probabilities.tolist() == pytest.approx([0.5, 0.5])
     if kind == "dirichlet":
         assert found.concentration.tolist() == pytest.approx([1.001, 1.001])
+
+
+def test_examples_of_equal_weight_teach_what_they_teach_without():
+    x, y = corner_problem(60, 1, symmetric=True)
+    plain, weighted = (
+        fit_heldout(lambda: mlp(SHAPE, 2, 4), candidates("rot90"), x, y, config=HeldOut(), weight=weight)
+        for weight in (None, torch.ones(60))
+    )
+    torch.testing.assert_close(weighted.probabilities, plain.probabilities)

@@ -95,6 +95,7 @@ def test_networks_are_added_one_by_one():
     assert posterior.log_evidence == pytest.approx(mean_prediction(scores[:, :3]).sum(1).tolist())
     undecided = scripted(np.full((2, 4, 30), -5.0), seeds=2, sure=0.95)
     assert undecided.probabilities == pytest.approx([0.5, 0.5])
+    scores[0, 1] = 0.0
     alone = scripted(scores, seeds=1, sure=0.95, margin=np.inf)
     assert alone.log_evidence == pytest.approx([-150, -150]), "who asks for one network gets one"
 
