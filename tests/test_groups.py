@@ -253,6 +253,17 @@ def test_joins_of_huge_groups_are_found_at_once():
     assert found[-1].order == 2 * math.factorial(200)
 
 
+def test_no_chance_leads_to_a_listing_of_all_permutations(monkeypatch):
+    def lists(*_, **__):
+        raise AssertionError("this takes hours for larger ones")
+
+    monkeypatch.setattr(PermutationGroup, "_eval_is_alt_sym_naive", lists)
+    generators = inv.group("permutations", shape=(30,)).generators
+    for _ in range(100):
+        assert Group("every", generators).order == math.factorial(30)
+    assert Group("turns", inv.group("cyclic", shape=(30,)).generators).order == 30
+
+
 @pytest.mark.parametrize("name", ["cyclic", "permutations", "sign"])
 @pytest.mark.parametrize("dim", [3, 12])
 def test_what_is_no_element_is_in_no_group(name, dim):

@@ -210,7 +210,13 @@ class Group:
         from sympy.combinatorics import Permutation, PermutationGroup
 
         bare = [Permutation((g % self.dim).tolist()) for g in self.generators]
-        if not PermutationGroup(bare).is_symmetric:
+        generated = PermutationGroup(bare)
+        if self.dim < 8:
+            symmetric = generated.is_symmetric
+        else:
+            # By chance, but surely enough: sympy's own doubt of a twentieth would lead it to list such groups.
+            symmetric = generated.is_alt_sym(eps=1e-12) and any(not p.is_even for p in bare)
+        if not symmetric:
             return 0
         negative = signs[:, 0]
         if not negative.any():
