@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from invariantnet.inference import Evidence, gather_evidence
-from invariantnet.inference.evidence import BlockScore, block_ends, hopeless, with_bounds
+from invariantnet.inference.evidence import BlockScore
 from invariantnet.inference.posterior import mean_prediction
+from invariantnet.inference.race import block_ends, hopeless, with_bounds
 from invariantnet.progress import evidence_bar
 
 
 @given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
 def test_blocks_grow_and_cover_everything(n, first, growth):
-    config = Evidence(first_block=first, growth=growth)
     if (first or 1) >= n:
         with pytest.raises(ValueError, match="leaves none"):
-            block_ends(n, config)
+            block_ends(n, first, growth)
         return
-    ends = block_ends(n, config)
+    ends = block_ends(n, first, growth)
     assert ends[-1] == n
     assert ends == sorted(set(ends))
     assert ends[0] == (first or min(500, max(16, n // 16), n // 2))
@@ -43,7 +43,7 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
     ],
 )
 def test_blocks_of_known_sizes(n, first, growth, ends):
-    assert block_ends(n, Evidence(first_block=first, growth=growth)) == ends
+    assert block_ends(n, first, growth) == ends
 
 
 def test_only_a_group_with_more_elements_is_dropped_and_only_when_far_behind():
@@ -71,12 +71,24 @@ def test_what_was_dropped_is_taken_to_do_as_well_as_the_leader():
     assert with_bounds(scored, np.array([0.0, 1, 1, 1]), [0, 2], {1: 3})[1, 0, 3] == scored[2, 0, 3]
 
 
-def scripted(scores, names=("rot90",), first=10, weight=None, seeds=None, sure=0.0, **config):
+class Asked(dict):
+    """Scores of networks, and which of them a race looked at."""
+
+    def __init__(self, scores):
+        super().__init__(scores)
+        self.keys_asked = set()
+
+    def __getitem__(self, key):
+        self.keys_asked.add(key)
+        return super().__getitem__(key)
+
+
+def scripted(scores, names=("rot90",), first=10, weight=None, seeds=None, sure=0.0, asked=None, **config):
     """A race whose networks' predictions are given, as (hypotheses, networks, labels): none is trained."""
     groups = candidates(*names)
     n = first + scores.shape[-1]
     config = Evidence(seeds=seeds or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
-    ends = block_ends(n, config)
+    ends = block_ends(n, first, 2.0)
     store = {
         f"{group.name}-{s}-{block}": BlockScore(scores[k, s, start - first : end - first], {"trivial": 0.5})
         for k, group in enumerate(groups)
@@ -85,7 +97,11 @@ def scripted(scores, names=("rot90",), first=10, weight=None, seeds=None, sure=0
     }
     weight = None if weight is None else torch.tensor(weight)
     x, y = torch.zeros(n, 9), torch.zeros(n).long()
-    return gather_evidence(make_network, groups, x, y, config=config, store=store, weight=weight)
+    store = Asked(store)
+    posterior = gather_evidence(make_network, groups, x, y, config=config, store=store, weight=weight)
+    if asked is not None:
+        asked |= store.keys_asked
+    return posterior
 
 
 def test_networks_are_added_one_by_one():
@@ -148,15 +164,55 @@ def test_hopeless_hypotheses_are_out_and_the_race_ends_with_the_last_rival():
     assert posterior.log_evidence == pytest.approx([0, -30, -20, -30]), "bounds of what was dropped"
 
 
+def test_who_is_hopeless_after_one_network_gets_no_more():
+    """One block, four hypotheses, three networks: two of them far behind, whatever their size."""
+    scores = np.zeros((4, 3, 19)) - np.linspace(0, 0.1, 3)[:, None]
+    scores[[0, 3]] -= 2.0
+    scores[[0, 3], 1:] = 0.0  # would have done well
+    asked = set()
+    posterior = scripted(scores, ("rot90", "flips"), first=18, asked=asked)
+    assert asked == {f"{name}-{s}-0" for name in ("flips", "rot90") for s in range(3)} | {"trivial-0-0", "d4-0-0"}
+    assert posterior.probabilities == pytest.approx([0, 0.5, 0.5, 0], abs=1e-6)
+    gap = posterior.log_evidence[1] - posterior.log_evidence[0]
+    assert gap == pytest.approx(2 * 19), "its other networks are taken to differ from its first as the leader's do"
+    assert not posterior.dropped, "it has predicted every label"
+    everybody = set()
+    scripted(scores, ("rot90", "flips"), first=18, asked=everybody, margin=np.inf)
+    assert len(everybody) == 12
+
+
+def test_a_smaller_group_that_is_behind_stays_until_the_last_block():
+    scores = np.zeros((2, 2, 30))  # blocks of 10 and 20
+    scores[0] = -3.0
+    asked = set()
+    posterior = scripted(scores, asked=asked)
+    assert asked == {"trivial-0-0", "trivial-1-0", "rot90-0-0", "rot90-1-0", "trivial-0-1", "rot90-0-1"}
+    assert posterior.examples == 30
+    assert posterior.log_evidence == pytest.approx([-90, 0])
+    scores[0, :, 10:] = 3.0  # caught up
+    assert scripted(scores).favourite == "trivial"
+
+
+def test_an_early_judgement_agrees_with_that_of_all_networks():
+    """Differences between networks are no differences between hypotheses."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        level = -rng.uniform(0, 3, 4)[:, None, None]
+        scores = level + rng.normal(0, 1, (4, 2, 70)) + rng.normal(0, 1, (1, 1, 70))
+        quick, slow = (scripted(scores, ("rot90", "flips"), margin=margin) for margin in (10.0, np.inf))
+        assert quick.favourite == slow.favourite
+        assert quick.probabilities == pytest.approx(slow.probabilities, abs=0.02)
+
+
 def test_progress_is_the_share_of_the_work():
     """Two blocks, two networks; a network costs the order of its group times the examples it learns from."""
     x, y = corner_problem(120, 0, symmetric=True)
     steps = []
     config = Evidence(seeds=2, sure=0.0, first_block=40, growth=2.0, margin=np.inf)
     gather_evidence(make_network, candidates("rot90"), x, y, config=config, on_network=steps.append)
-    assert [1200 * s.done for s in steps] == pytest.approx([40, 80, 240, 400, 480, 560, 880, 1200])
+    assert [1200 * s.done for s in steps] == pytest.approx([40, 200, 240, 400, 480, 800, 880, 1200])
     assert [(s.hypothesis, s.replica, s.block, s.blocks) for s in steps[:3]] == [
-        ("trivial", 0, 0, 2), ("trivial", 1, 0, 2), ("rot90", 0, 0, 2)
+        ("trivial", 0, 0, 2), ("rot90", 0, 0, 2), ("trivial", 1, 0, 2)
     ]  # fmt: skip
     assert not steps[3].log_evidence
     assert set(steps[4].log_evidence) == {"trivial", "rot90"}

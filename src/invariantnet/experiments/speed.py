@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from invariantnet.experiments.tables import markdown
-from invariantnet.inference.evidence import GROWTH, PER_BLOCK
+from invariantnet.inference.evidence import PER_BLOCK
+from invariantnet.inference.race import GROWTH
 
 TARGETS = {
     "paper layer, q = 1 (rot90), training step": 0.7,
@@ -133,11 +134,11 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
         f"takes {everything:.0f}: a ratio of {spent / everything:.2f} (aimed at: 0.5). To train them on every "
         f"block and drop none takes {all_blocks:.0f}, a ratio of {spent / all_blocks:.2f}, and names "
         f"{'the same group, ' + best if same else 'another group'}. "
-        f"The race saves {skipped} of the loop's {loop['networks']} networks, dear ones, on the last block: it "
-        "drops only what is far behind a rival with no more elements, as a smaller group could catch up with more "
-        "data. Training the three networks of a hypothesis in common products was timed too: a step takes between "
-        "0.66 and 1.02 of three single ones, as much of it is the products themselves and the optimiser's pass "
-        "over the weights. It would not bring the second ratio to 0.5, and is left out."
+        f"The race saves {skipped} of the loop's {loop['networks']} networks, most of them on the last block, the "
+        "dearest: who is far behind after the first of its networks gets no others, and where one leads "
+        "that surely, none does. Training the three networks of a hypothesis in common products was timed too: a "
+        "step takes between 0.66 and 1.02 of three single ones, as much of it is the products themselves and the "
+        "optimiser's pass over the weights, so it is left out."
     )
 
 

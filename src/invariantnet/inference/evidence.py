@@ -28,6 +28,7 @@ from invariantnet.inference.posterior import (
     mean_prediction,
 )
 from invariantnet.inference.prices import PRICED, affordable, predict_moved, prices
+from invariantnet.inference.race import block_ends, hopeless, leading, with_bounds
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
@@ -52,8 +53,6 @@ PER_BLOCK = Training(
 PER_BLOCK_DEEP = replace(PER_BLOCK, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more."""
 
-GROWTH, FEW = 4.0, 1000
-
 
 @dataclass(frozen=True)
 class Evidence:
@@ -70,8 +69,9 @@ class Evidence:
     doubt: float = 0.01
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
     margin: float = 10.0
-    """A hypothesis this many nats, plus four standard errors, behind one with no more elements is dropped. A
-    smaller group is never dropped for a larger one: with more data it could still catch up. Infinity keeps all."""
+    """A hypothesis this many nats, plus four standard errors, behind one with no more elements is dropped, as soon
+    as its first network has predicted a block. A smaller group is never dropped for a larger one while there is
+    more data: it could still catch up. Infinity keeps all."""
     tolerance: float = 0.0
     """If positive, nothing is dropped, and the race ends when two blocks in a row agree surely which prices are
     below it: prices grow and shrink with the data, and one block of few examples says little about more."""
@@ -147,7 +147,7 @@ class _Race:
     def run(self, networks: int) -> SymmetryPosterior:
         """The whole race, with so many networks per hypothesis."""
         groups, config = self.groups, self.config
-        ends = block_ends(len(self.data.x), config)
+        ends = block_ends(len(self.data.x), config.first_block, config.growth)
         blocks = list(itertools.pairwise(ends))
         alive = list(range(len(groups)))
         scored = np.zeros((len(groups), networks, ends[-1] - ends[0]))
@@ -159,10 +159,21 @@ class _Race:
         before: list[bool] | None = None
         for block, (start, end) in enumerate(blocks):
             so_far = stages[-1]["log_evidence"] if stages else {}
-            for (k, s), score in self._scores(blocks, block, alive, networks, so_far).items():
-                scored[k, s, start - ends[0] : end - ends[0]] = score.log_likelihood
-                accuracy[k] = score.accuracy if s == 0 else accuracy[k]
-            until = end - ends[0]
+            here, until = slice(start - ends[0], end - ends[0]), end - ends[0]
+            for (k, _), score in self._scores(blocks, block, alive, range(1), networks, so_far).items():
+                scored[k, :, here] = score.log_likelihood
+                accuracy[k] = score.accuracy
+            # After the last block nobody can catch up any more.
+            orders = [g.order if end < ends[-1] else 1 for g in groups]
+            margin = np.inf if config.tolerance else config.margin
+            behind = hopeless(mean_prediction(scored[:, :, :until]) * counts[:until], alive, orders, margin)
+            going = [k for k in alive if k not in behind]
+            if len(going) > 1:
+                more = self._scores(blocks, block, going, range(1, networks), networks, so_far)
+                for (k, s), score in more.items():
+                    scored[k, s, here] = score.log_likelihood
+                leader = leading(scored, counts, going)
+                scored[behind, 1:, here] += scored[leader, 1:, here] - scored[leader, :1, here]
             bounded = with_bounds(scored, counts, alive, dropped)[:, :, :until]
             probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts[:until])
             seen = mean_prediction(bounded) * counts[:until]
@@ -178,11 +189,10 @@ class _Race:
                 if now is not None and now == before:
                     break
                 before = now
-            # After the last block there is nothing left to spare.
-            margin = np.inf if config.tolerance or end == ends[-1] else config.margin
-            for k in hopeless(seen, alive, [g.order for g in groups], margin):
-                alive.remove(k)
-                dropped[k] = until
+            if end < ends[-1]:
+                out = {*behind, *hopeless(seen, alive, orders, margin)}
+                dropped |= dict.fromkeys(out, until)
+                alive = [k for k in alive if k not in out]
             if len(alive) == 1:
                 break
         totals = (bounded * counts[:until]).sum(-1)
@@ -204,12 +214,19 @@ class _Race:
         )
 
     def _scores(
-        self, blocks: list[tuple[int, int]], block: int, alive: list[int], networks: int, so_far: dict[str, float]
+        self,
+        blocks: list[tuple[int, int]],
+        block: int,
+        alive: list[int],
+        replicas: range,
+        networks: int,
+        so_far: dict[str, float],
     ) -> dict[tuple[int, int], BlockScore]:
-        """Of every network on one block, by hypothesis and number; those that the store lacks are trained."""
+        """Of some networks on one block, by hypothesis and number; those that the store lacks are trained."""
         (start, end), groups, config = blocks[block], self.groups, self.config
         keys = {(k, s): f"{groups[k].name}-{s}-{block}" for k in alive for s in range(networks)}
-        missing = {job: key for job, key in keys.items() if key not in self.store}
+        asked = {job: key for job, key in keys.items() if job[1] in replicas}
+        missing = {job: key for job, key in asked.items() if key not in self.store}
         finished = joblib.Parallel(n_jobs=config.jobs, return_as="generator")(
             joblib.delayed(watched(_predict_block))(
                 self.make_network,
@@ -231,23 +248,7 @@ class _Race:
                 ahead += networks * sum(_cost(groups[k], past) for k in alive for past, _ in blocks[block + 1 :])
                 done = self.spent / (self.spent + ahead)
                 self.on_network(Step(groups[job[0]].name, job[1], networks, block, len(blocks), done, so_far))
-        return {job: self.store[key] for job, key in keys.items()}
-
-
-def block_ends(n: int, config: Evidence) -> list[int]:
-    """Sizes of the training sets, each `growth` times the one before; the last is all of the data."""
-    first = config.first_block or min(500, max(16, n // 16), n // 2)
-    if not 0 < first < n:
-        raise ValueError(f"a first block of {first} leaves none of {n} examples to predict: pass more data.")
-    # Few examples cost little, and every bit of them is needed.
-    growth = config.growth or (GROWTH if n >= FEW else 2.0)
-    ends = [first]
-    while ends[-1] < n:
-        ends.append(min(n, max(ends[-1] + 1, round(ends[-1] * growth))))
-    # A last block much smaller than its training set would cost a full training for few predictions.
-    if len(ends) > 2 and n - ends[-2] < 0.25 * ends[-2]:
-        del ends[-2]
-    return ends
+        return {job: self.store[key] for job, key in asked.items()}
 
 
 def pointwise(
@@ -308,26 +309,6 @@ def _predict_block(
 
 def _cost(group: Group, examples: int) -> float:
     return min(group.order, SAMPLED) * float(examples)
-
-
-def with_bounds(scored: np.ndarray, counts: np.ndarray, alive: list[int], dropped: dict[int, int]) -> np.ndarray:
-    """From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound."""
-    leader = alive[int((mean_prediction(scored[alive]) * counts).sum(1).argmax())]
-    bounded = scored.copy()
-    for k, until in dropped.items():
-        bounded[k, :, until:] = scored[leader, :, until:]
-    return bounded
-
-
-def hopeless(seen: np.ndarray, alive: list[int], orders: Sequence[int], margin: float) -> list[int]:
-    """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays."""
-    found = []
-    for k in alive:
-        rivals = [j for j in alive if j != k and orders[j] <= orders[k]]
-        gaps = [seen[j] - seen[k] for j in rivals]
-        if any(gap.sum() > margin + 4 * np.sqrt(len(gap)) * gap.std() for gap in gaps):
-            found.append(k)
-    return found
 
 
 def _mix(seed: int, replica: int, block: int) -> int:

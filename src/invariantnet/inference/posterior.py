@@ -39,7 +39,7 @@ class SymmetryPosterior:
     log_evidence: tuple[float, ...]
     """Log probability of every label after the first block, each predicted from those before it."""
     log_evidence_spread: tuple[float, ...]
-    """Standard deviation of the log evidence over seeds."""
+    """Standard deviation of the log evidence over networks: 0 where one of each hypothesis was enough to tell."""
     examples: int
     """Labels that were predicted."""
     dropped: tuple[str, ...] = ()
