@@ -1,5 +1,6 @@
 """By evidence and by held-out data: the symmetry that is there is found."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, pointwise
-from invariantnet.likelihoods import Categorical
+from invariantnet.likelihoods import SMALLEST_ERROR, Categorical, Gaussian
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training import Training, train
 
@@ -82,6 +83,38 @@ def test_racing_never_changes_the_winner(variant):
     assert not patient.dropped
     for name in raced.dropped:
         assert raced.probabilities[raced.names.index(name)] < 0.05
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_guessing_is_what_the_labels_alone_foretell(weighted):
+    """Blocks of 40, 40 and 80 labels, each predicted by the frequencies of those before it."""
+    x, y = corner_problem(160, 0, symmetric=True)
+    weight = 2 * torch.rand(160) if weighted else None
+    config = Evidence(seeds=1, first_block=40, growth=2.0, margin=np.inf)
+    posterior = gather_evidence(make_network, candidates("rot90"), x, y, config=config, weight=weight)
+    order = torch.randperm(160, generator=torch.Generator().manual_seed(0))
+    labels, counts = y[order].tolist(), [1.0] * 160 if weight is None else weight[order].tolist()
+    expected = 0.0
+    for i in range(40, 160):
+        past = 40 if i < 80 else 80
+        same = sum(c for label, c in zip(labels[:past], counts[:past], strict=True) if label == labels[i])
+        expected += counts[i] * math.log((same + 0.5) / (sum(counts[:past]) + 1))
+    assert posterior.guessing == pytest.approx(expected)
+    assert max(posterior.log_evidence) > posterior.guessing
+    assert "guessing" not in posterior.verdict
+
+
+def test_labels_that_have_nothing_to_do_with_the_inputs_are_called_that():
+    x, _ = corner_problem(200, 0, symmetric=True)
+    noise = torch.randint(2, (200,), generator=torch.Generator().manual_seed(1))
+    assert "guessing" in gather_evidence(make_network, candidates("rot90"), x, noise, config=FAST).verdict
+
+
+def test_numbers_are_guessed_by_their_mean_and_spread():
+    past, weight = torch.tensor([0.0, 4.0, 9.0]), torch.tensor([1.0, 1.0, 0.0])
+    found = Gaussian().guess(past, weight, torch.tensor([2.0, 4.0]))
+    normal = torch.distributions.Normal(2.0, 2.0 + SMALLEST_ERROR)
+    torch.testing.assert_close(found.float(), normal.log_prob(torch.tensor([2.0, 4.0])))
 
 
 def test_prices_and_tolerance():

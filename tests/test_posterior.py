@@ -104,7 +104,14 @@ def test_a_posterior_is_shown_whole_or_not_at_all():
 
 
 @pytest.mark.parametrize(
-    ("best", "word"), [(0.99, "decisive"), (0.989, "strong"), (0.9, "strong"), (0.899, "inconclusive")]
+    ("best", "word"),
+    [
+        (0.99, "decisive"),
+        (0.9896, "decisive"),
+        (0.989, "strong"),
+        (0.9, "strong"),
+        (0.899, "inconclusive"),
+    ],
 )
 def test_strength_in_words(best, word):
     assert posterior_with(1 - best, best).strength == word
@@ -116,6 +123,14 @@ def test_a_second_opinion_is_shown_where_it_was_asked_for():
     assert "Laplace" not in posterior.verdict
     assert replace(posterior, laplace=(-2.0, -1.0)).verdict.endswith("; Laplace's approximation agrees")
     assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith("; Laplace's approximation favours trivial")
+
+
+def test_who_learned_nothing_says_so():
+    posterior = posterior_with(0.25, 0.75)
+    assert "guessing" not in posterior.verdict
+    assert "guessing" not in replace(posterior, guessing=-0.1).verdict
+    for guessing in (0.0, 0.1):
+        assert replace(posterior, guessing=guessing).verdict.endswith("guessing does as well")
 
 
 def test_the_largest_group_within_the_tolerance_is_bought():

@@ -28,6 +28,9 @@ class Likelihood(Protocol):
     def background(self, output: Tensor, y: Tensor) -> Tensor:
         """Log density of every target for one who knows nothing."""
 
+    def guess(self, past: Tensor, weight: Tensor, y: Tensor) -> Tensor:
+        """Log density of every target for one who knows earlier targets, each with its weight, but no input."""
+
     def score(self, output: Tensor, y: Tensor) -> float:
         """How good the predictions are; 1 is perfect."""
 
@@ -59,6 +62,14 @@ class Categorical:
     def background(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Every class is as probable as every other."""
         return torch.full_like(output[:, 0], -math.log(output.shape[1]))
+
+    def guess(
+        self, past: Int[Tensor, " m"], weight: Float[Tensor, " m"], y: Int[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        """Every class is as probable as it was frequent."""
+        classes = int(torch.cat([past, y]).max()) + 1
+        counts = torch.bincount(past, weight.double(), classes) + 0.5  # Jeffreys' prior
+        return (counts / counts.sum()).log()[y]
 
     def score(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> float:
         """Accuracy."""
@@ -101,6 +112,15 @@ class Gaussian:
     def background(self, output: Float[Tensor, "n 2"], y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Anything within a few standard deviations of all targets."""
         return _normal(y, torch.full_like(y, BACKGROUND_ERROR))
+
+    def guess(
+        self, past: Float[Tensor, " m"], weight: Float[Tensor, " m"], y: Float[Tensor, " n"]
+    ) -> Float[Tensor, " n"]:
+        """The mean and the spread of what was there before."""
+        past, share = past.double(), (weight / weight.sum()).double()
+        mean = share @ past
+        error = (share @ (past - mean).square()).sqrt() + SMALLEST_ERROR
+        return _normal(y - mean, error.expand(len(y)))
 
     def score(self, output: Float[Tensor, "n 2"], y: Float[Tensor, " n"]) -> float:
         """The share of the variance that is explained."""

@@ -157,6 +157,7 @@ class _Race:
         stages: list[dict[str, Any]] = []
         accuracy: dict[int, dict[str, float]] = {}
         before: list[bool] | None = None
+        guessing = 0.0
         for block, (start, end) in enumerate(blocks):
             so_far = stages[-1]["log_evidence"] if stages else {}
             here, until = slice(start - ends[0], end - ends[0]), end - ends[0]
@@ -177,6 +178,7 @@ class _Race:
             bounded = with_bounds(scored, counts, alive, dropped)[:, :, :until]
             probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts[:until])
             seen = mean_prediction(bounded) * counts[:until]
+            guessing += float(self._guess(start, end) @ counts[here])
             stages.append(
                 {
                     "examples": until,
@@ -209,9 +211,16 @@ class _Race:
                 prices(groups, accuracy, seen, [past - ends[0] for past, _ in blocks[: block + 1]], dropped)
             ),
             race=tuple(stages),
+            guessing=guessing,
             pointwise=mean_prediction(bounded)[:, :by_all],
             counts=counts[:by_all],
         )
+
+    def _guess(self, start: int, end: int) -> Float[np.ndarray, " block"]:
+        """Log probability of the labels of a block, for one who knows those before it and no input."""
+        _, y, weight = self.data.part(0, end)
+        weight = torch.ones(end, device=y.device) if weight is None else weight
+        return self.likelihood.guess(y[:start], weight[:start], y[start:]).double().cpu().numpy()
 
     def _scores(
         self,

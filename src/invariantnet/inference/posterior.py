@@ -47,6 +47,8 @@ class SymmetryPosterior:
     prices: tuple[Price, ...] = ()
     race: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     """After every block: labels predicted, and evidence and probability of each hypothesis so far."""
+    guessing: float | None = None
+    """Log evidence of one who knows the earlier labels but no input; None where it was not compared."""
     laplace: tuple[float, ...] = ()
     """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
@@ -73,7 +75,7 @@ class SymmetryPosterior:
     @property
     def strength(self) -> str:
         """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`."""
-        best = max(self.probabilities)
+        best = round(max(self.probabilities), 3)  # as it is shown
         return "decisive" if best >= DECISIVE else "strong" if best >= STRONG else "inconclusive"
 
     @property
@@ -85,6 +87,8 @@ class SymmetryPosterior:
         sentence = f"{self.strength}: {said}, with probability {p:.3f} after {self.examples} predictions"
         if others:
             sentence += f"; next {others[0][1]} with {others[0][0]:.3f}"
+        if self.guessing is not None and max(self.log_evidence) <= self.guessing:
+            sentence += "; but no network has learned to predict the labels: guessing does as well"
         if self.second_opinion:
             agrees = self.second_opinion == name
             sentence += f"; Laplace's approximation {'agrees' if agrees else f'favours {self.second_opinion}'}"
