@@ -1,3 +1,9 @@
+"""The training loop: what it learns, that it stops, and that its seed decides."""
+
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -140,3 +146,24 @@ def test_the_validation_split_counts_examples_by_their_weight():
     _, history = train(lambda: nn.Linear(2, 2), x, y, config, 0, weight=weight)
     # Only class 0 counts: to always say so becomes ever better, though half of the examples say otherwise.
     assert history.best_epoch == 30
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about the allocator of Linux")
+def test_steps_do_not_wait_for_new_memory():
+    """In a process of its own: what was allocated before decides what is kept."""
+    code = """
+import resource, torch
+from invariantnet import group
+from invariantnet.bench import training_step
+from invariantnet.nn import Symmetrized, mlp
+torch.set_num_threads(1)
+network = Symmetrized(mlp((28, 28), 10), [group("d4", shape=(28, 28))])
+step = training_step(network, torch.rand(256, 784), torch.zeros(256).long())
+pages = []
+for _ in range(40):
+    step()
+    pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+print((pages[-1] - pages[-21]) / 20)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(found.stdout) < 100, "arrays of eight megabytes are 2,000 pages"

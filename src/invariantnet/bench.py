@@ -14,7 +14,7 @@ from invariantnet.groups import Group
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.objectives import LogPosterior, total
 from invariantnet.reynolds import invariant_basis
-from invariantnet.training import seeded, split_preparation
+from invariantnet.training import keep_memory, seeded, split_preparation
 
 SHAPE = (28, 28)
 BATCH = 256
@@ -138,6 +138,7 @@ def _bases(repeats: int) -> list[Row]:
 
 def training_step(network: nn.Module, x: Tensor, y: Tensor) -> Callable[[], None]:
     """One step as the training loop takes it: what no parameter touches is computed beforehand."""
+    keep_memory()
     prepare, trainable = split_preparation(network)
     z = prepare(x)
     objective = LogPosterior(trainable, examples=60_000)

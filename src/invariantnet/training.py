@@ -21,6 +21,7 @@ from invariantnet.rows import Rows, blocks, read
 from invariantnet.team import our_team
 
 EVALUATION_BATCH = 4096
+KEPT = 31 * 2**20
 Part = tuple[Tensor | Rows, Tensor, Tensor | None]
 """Inputs, targets, and how often each counts."""
 _DRAWING = threading.RLock()
@@ -115,6 +116,7 @@ def _fit(
     on_step: Callable[[nn.Module], None] | None,
     skip: Sequence[str],
 ) -> History:
+    keep_memory()
     network, likelihood, team = objective.network, objective.likelihood, our_team()
     (x, y, weight), (x_held_out, y_held_out, weight_held_out) = learned, judged
     epochs, batches = config.all_epochs(len(x)), config.batches(len(x))
@@ -177,6 +179,15 @@ def _fit(
     if best_weights:
         network.load_state_dict(best_weights)
     return history
+
+
+def keep_memory() -> None:
+    """Let the arrays of one step lie where those of the last did.
+
+    The C library of Linux returns free memory to the system where there is more than twice the largest block that
+    was returned before, and the next step waits for new pages. So one block is returned that nobody has touched.
+    """
+    torch.empty(KEPT, dtype=torch.uint8)
 
 
 def one_cycle(rate: float, steps: int) -> list[float]:

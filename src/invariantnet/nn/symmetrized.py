@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeGuard
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -101,7 +101,12 @@ class Symmetrized(Scheme):
             self.uniform = len(groups) == 1 and bool((measure.haar == measure.haar[0]).all())
             is_index = not measure.elements.is_floating_point()
             self.alone = is_index and torch.equal(measure.elements, torch.arange(groups[0].dim)[None])
-            self.register_buffer("inverse", _inverse(measure.elements) if is_index else None, persistent=False)
+            there, back = _ways(measure.elements) if is_index else (None, None)
+            self.register_buffer("there", there, persistent=False)
+            self.register_buffer("back", back, persistent=False)
+            if placement == "features" and _is_plain_linear(first) and first.in_features and not self.alone:
+                # The transpose is what is moved: stored as such, it is not copied at every step.
+                first.weight.data = first.weight.data.mT.contiguous().mT
         if len(groups) > 1:
             self.prior = as_prior(prior, len(groups))
             self.logits = nn.Parameter(torch.zeros(len(groups)))
@@ -213,8 +218,9 @@ class Symmetrized(Scheme):
         elements = self.get_buffer("elements")[kept]
         if elements.is_floating_point():
             return (weight @ elements.to(weight.dtype)).permute(2, 0, 1)
-        inverse = self.get_buffer("inverse")[kept]
-        return _Moved.apply(weight, elements, inverse, self.signed)  # type: ignore[no-untyped-call]
+        whole = isinstance(kept, slice)
+        there, back = (self.get_buffer("there"), self.get_buffer("back")) if whole else _ways(elements)
+        return _Moved.apply(weight, there, back, self.signed)  # type: ignore[no-untyped-call]
 
     @property
     def features(self) -> int:
@@ -278,26 +284,23 @@ def _first_linear(module: nn.Module) -> nn.Linear | BayesianLinear:
 
 
 class _Moved(torch.autograd.Function):
-    """One gather by the inverse elements; the gradient gathers by the elements, so that nothing is scattered."""
+    """One gather there, and one back for the gradient, so that nothing is scattered."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(weight: Tensor, elements: Tensor, inverse: Tensor, signed: bool) -> Tensor:
-        rows = inverse.mT
-        return _signed(weight.mT.contiguous(), signed).index_select(0, rows.flatten()).unflatten(0, rows.shape)
+    def forward(weight: Tensor, there: Tensor, back: Tensor, signed: bool) -> Tensor:
+        return _signed(weight.mT.contiguous(), signed).index_select(0, there.flatten()).unflatten(0, there.shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, elements, _, ctx.signed = inputs
-        ctx.save_for_backward(elements)
+        _, _, back, ctx.signed = inputs
+        ctx.save_for_backward(back)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        (elements,) = ctx.saved_tensors
-        n = len(elements)
-        rows = elements.mT * n + torch.arange(n, device=elements.device)
-        return F.embedding_bag(rows, _signed(grad, ctx.signed).flatten(0, 1), mode="sum").mT, None, None, None
+        (back,) = ctx.saved_tensors
+        return F.embedding_bag(back, _signed(grad, ctx.signed).flatten(0, 1), mode="sum").mT, None, None, None
 
 
 def _signed(x: Float[Tensor, "dim *rest"], signed: bool) -> Float[Tensor, "dims *rest"]:
@@ -305,9 +308,12 @@ def _signed(x: Float[Tensor, "dim *rest"], signed: bool) -> Float[Tensor, "dims 
     return torch.cat([x, -x]) if signed else x
 
 
-def _inverse(elements: Tensor) -> Tensor:
-    """The transpose of an index array is its inverse; a sign stays with the entry it multiplies."""
-    dim = elements.shape[-1]
+def _ways(elements: Int[Tensor, "n dim"]) -> tuple[Int[Tensor, "dim n"], Int[Tensor, "dim n"]]:
+    """Which weight each copy of an input has; and for every weight, where its copies are."""
+    n, dim = elements.shape
+    # The transpose of an index array is its inverse; a sign stays with the entry it multiplies.
     place = torch.arange(dim, device=elements.device).expand_as(elements)
     signed = torch.where(elements < dim, place, place + dim)
-    return torch.empty_like(elements).scatter_(1, elements % dim, signed)
+    inverse = torch.empty_like(elements).scatter_(1, elements % dim, signed)
+    back = elements.mT * n + torch.arange(n, device=elements.device)
+    return inverse.mT.contiguous(), back.contiguous()
