@@ -48,6 +48,7 @@ TESTS = {
     "measures": ["test_measures"],
     "inference/posterior": ["test_posterior", "test_schemes"],
     "inference/evidence": ["test_race", "test_inference"],
+    "inference/race": ["test_race"],
     "inference/prices": ["test_prices", "test_inference"],
     "inference/heldout": ["test_inference"],
     "inference/laplace": ["test_laplace", "test_own_networks"],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from corners import FAST, candidates, corner_problem, make_network
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from invariantnet.inference import Evidence, gather_evidence
@@ -17,7 +17,8 @@ from invariantnet.inference.race import block_ends, hopeless, with_bounds
 from invariantnet.progress import evidence_bar
 
 
-@given(st.integers(2, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
+@example(1, None, 2.0)
+@given(st.integers(1, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
 def test_blocks_grow_and_cover_everything(n, first, growth):
     if (first or 1) >= n:
         with pytest.raises(ValueError, match="leaves none"):
@@ -35,6 +36,8 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
         (5000, None, None, [312, 1248, 5000]),
         (1000, None, None, [62, 248, 1000]),
         (999, None, None, [62, 124, 248, 496, 999]),
+        (20_000, None, None, [500, 2000, 8000, 20_000]),
+        (950, 100, 2.0, [100, 200, 400, 950]),
         (1650, 100, 2.0, [100, 200, 400, 800, 1650]),
         (2000, 100, 2.0, [100, 200, 400, 800, 1600, 2000]),
         (110, 100, 2.0, [100, 110]),
