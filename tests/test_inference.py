@@ -12,7 +12,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_evidence
 from invariantnet.inference.evidence import PER_BLOCK, pointwise
-from invariantnet.likelihoods import SMALLEST_ERROR, Categorical, Gaussian
+from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training import Training, train
 
@@ -98,7 +98,8 @@ def test_guessing_is_what_the_labels_alone_foretell(weighted):
     for i in range(40, 160):
         past = 40 if i < 80 else 80
         same = sum(c for label, c in zip(labels[:past], counts[:past], strict=True) if label == labels[i])
-        expected += counts[i] * math.log((same + 0.5) / (sum(counts[:past]) + 1))
+        p = (same + 0.5) / (sum(counts[:past]) + 1)
+        expected += counts[i] * math.log((1 - config.doubt) * p + config.doubt / 2)
     assert posterior.guessing == pytest.approx(expected)
     assert max(posterior.log_evidence) > posterior.guessing
     assert "guessing" not in posterior.verdict
@@ -112,9 +113,30 @@ def test_labels_that_have_nothing_to_do_with_the_inputs_are_called_that():
 
 def test_numbers_are_guessed_by_their_mean_and_spread():
     past, weight = torch.tensor([0.0, 4.0, 9.0]), torch.tensor([1.0, 1.0, 0.0])
-    found = Gaussian().guess(past, weight, torch.tensor([2.0, 4.0]))
-    normal = torch.distributions.Normal(2.0, 2.0 + SMALLEST_ERROR)
-    torch.testing.assert_close(found.float(), normal.log_prob(torch.tensor([2.0, 4.0])))
+    y = torch.tensor([2.0, 4.0])
+    found = Gaussian().log_prob(Gaussian().guess(past, weight, y), y.double())
+    torch.testing.assert_close(found.float(), torch.distributions.Normal(2.0, 2.0).log_prob(y))
+
+
+def test_a_class_that_was_never_seen_is_guessed_too():
+    output = Categorical().guess(torch.tensor([0, 0, 1]), torch.ones(3), torch.tensor([2, 0]))
+    assert output.softmax(-1).tolist() == [pytest.approx([2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5])] * 2
+
+
+def test_a_surprise_costs_one_who_guesses_no_more_than_a_network():
+    """All targets before are equal, and one that comes is not."""
+    y = torch.zeros(80)
+    y[60:] = 1.0
+    config = Evidence(seeds=1, first_block=40)
+    posterior = gather_evidence(
+        lambda group: Symmetrized(mlp(SHAPE, 2, 4), [group]),
+        candidates("rot90"),
+        torch.rand(80, 9),
+        y,
+        config=config,
+        likelihood=Gaussian(),
+    )
+    assert posterior.guessing > 40 * (math.log(config.doubt) - 3)
 
 
 def test_prices_and_tolerance():

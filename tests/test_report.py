@@ -206,6 +206,16 @@ def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
         write_report(tmp_path / "python")
 
 
+def test_a_page_about_noise_claims_no_symmetry(run, tmp_path):
+    shutil.copytree(run, tmp_path / "noise")
+    record = read_record(run)
+    record["posterior"]["guessing"] = 0.0
+    (tmp_path / "noise/run.json").write_text(json.dumps(record))
+    text = write_report(tmp_path / "noise").read_text()
+    assert "The data is symmetric" not in text
+    assert "No network has learned to predict the labels" in text
+
+
 @pytest.mark.parametrize("shape", [(6,), (4, 5), (3, 4, 4), (1, 4, 4), (2, 4, 4)])
 def test_pictures_of_any_shape(shape):
     uri = _picture(np.linspace(-1, 1, int(np.prod(shape))), shape, -1, 1)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet.nn import BayesianLinear, cnn, invariant_net, mlp
+from invariantnet.nn import BayesianLinear, Symmetrized, cnn, invariant_net, mlp
 from invariantnet.objectives import LogPosterior
 from invariantnet.training import Training, log_probabilities, one_cycle, seeded, train
 
@@ -154,16 +154,38 @@ def test_steps_do_not_wait_for_new_memory():
     code = """
 import resource, torch
 from invariantnet import group
-from invariantnet.bench import training_step
 from invariantnet.nn import Symmetrized, mlp
+from invariantnet.training import Training, train
 torch.set_num_threads(1)
-network = Symmetrized(mlp((28, 28), 10), [group("d4", shape=(28, 28))])
-step = training_step(network, torch.rand(256, 784), torch.zeros(256).long())
 pages = []
-for _ in range(40):
-    step()
-    pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+train(
+    lambda: Symmetrized(mlp((28, 28), 10), [group("d4", shape=(28, 28))]),
+    torch.rand(256, 784), torch.zeros(256).long(), Training(epochs=40, validation=0.0), 0,
+    on_step=lambda _: pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt),
+)
 print((pages[-1] - pages[-21]) / 20)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(found.stdout) < 100, "arrays of eight megabytes are 2,000 pages"
+
+
+def test_weights_are_laid_anew_only_while_they_are_trained():
+    """Moved weights lie as transposes then; but not where another layer uses the same memory."""
+    x, y = problem()
+    for tied in (False, True):
+        made, seen = mlp(SHAPE, 2, 10), []
+        if tied:
+            made = nn.Sequential(made[0], nn.ReLU(), nn.Linear(10, 16, bias=False), nn.ReLU(), nn.Linear(16, 2))
+            made[2].weight = nn.Parameter(made[0].weight.data.mT)
+        network, _ = train(
+            lambda made=made: Symmetrized(made, [rotations()]),
+            x,
+            y,
+            Training(epochs=2),
+            0,
+            on_step=lambda n, seen=seen: seen.append(n.module[0].weight.is_contiguous()),
+        )
+        assert set(seen) == {tied}
+        assert network.module[0].weight.is_contiguous()
+        if tied:
+            torch.testing.assert_close(made[2].weight, made[0].weight.mT, rtol=0, atol=0)

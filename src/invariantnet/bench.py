@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from invariantnet import catalogue
 from invariantnet.groups import Group
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
+from invariantnet.nn.symmetrized import transpose_moved_weights
 from invariantnet.objectives import LogPosterior, total
 from invariantnet.reynolds import invariant_basis
 from invariantnet.training import keep_memory, seeded, split_preparation
@@ -139,6 +140,7 @@ def _bases(repeats: int) -> list[Row]:
 def training_step(network: nn.Module, x: Tensor, y: Tensor) -> Callable[[], None]:
     """One step as the training loop takes it: what no parameter touches is computed beforehand."""
     keep_memory()
+    transpose_moved_weights(network)
     prepare, trainable = split_preparation(network)
     z = prepare(x)
     objective = LogPosterior(trainable, examples=60_000)

@@ -29,7 +29,7 @@ class Likelihood(Protocol):
         """Log density of every target for one who knows nothing."""
 
     def guess(self, past: Tensor, weight: Tensor, y: Tensor) -> Tensor:
-        """Log density of every target for one who knows earlier targets, each with its weight, but no input."""
+        """Outputs for every target of one who knows earlier targets, each with its weight, but no input."""
 
     def score(self, output: Tensor, y: Tensor) -> float:
         """How good the predictions are; 1 is perfect."""
@@ -65,11 +65,11 @@ class Categorical:
 
     def guess(
         self, past: Int[Tensor, " m"], weight: Float[Tensor, " m"], y: Int[Tensor, " n"]
-    ) -> Float[Tensor, " n"]:
+    ) -> Float[Tensor, "n classes"]:
         """Every class is as probable as it was frequent."""
         classes = int(torch.cat([past, y]).max()) + 1
-        counts = torch.bincount(past, weight.double(), classes) + 0.5  # Jeffreys' prior
-        return (counts / counts.sum()).log()[y]
+        counts = torch.bincount(past.cpu(), weight.cpu().double(), classes) + 0.5  # Jeffreys' prior
+        return counts.log().expand(len(y), -1)
 
     def score(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> float:
         """Accuracy."""
@@ -115,12 +115,11 @@ class Gaussian:
 
     def guess(
         self, past: Float[Tensor, " m"], weight: Float[Tensor, " m"], y: Float[Tensor, " n"]
-    ) -> Float[Tensor, " n"]:
+    ) -> Float[Tensor, "n 2"]:
         """The mean and the spread of what was there before."""
         past, share = past.double(), (weight / weight.sum()).double()
         mean = share @ past
-        error = (share @ (past - mean).square()).sqrt() + SMALLEST_ERROR
-        return _normal(y - mean, error.expand(len(y)))
+        return self._output(mean, (share @ (past - mean).square()).sqrt()).expand(len(y), -1)
 
     def score(self, output: Float[Tensor, "n 2"], y: Float[Tensor, " n"]) -> float:
         """The share of the variance that is explained."""
@@ -138,8 +137,7 @@ class Gaussian:
         error = self.error(draws)
         variance = (error.square() + draws[..., 0].square()).mean(0) - mean.square()
         # With one draw this is its own error, up to rounding.
-        excess = (variance.clamp_min(0).sqrt() - SMALLEST_ERROR).clamp_min(1e-3 * SMALLEST_ERROR)
-        return torch.stack([mean, excess + torch.log(-torch.expm1(-excess))], dim=-1)
+        return self._output(mean, variance.clamp_min(0).sqrt())
 
     def curvature_roots(self, output: Float[Tensor, "n 2"]) -> Float[Tensor, "2 n 2"]:
         r"""$e_1 / \sigma$, and $\sqrt2\, \sigma' e_2 / \sigma$ for the number that gives σ."""
@@ -147,6 +145,10 @@ class Gaussian:
         zero = torch.zeros_like(error)
         slope = math.sqrt(2) * torch.sigmoid(output[:, 1])
         return torch.stack([torch.stack([1 / error, zero], -1), torch.stack([zero, slope / error], -1)])
+
+    def _output(self, mean: Float[Tensor, "*n"], error: Float[Tensor, "*n"]) -> Float[Tensor, "*n 2"]:
+        excess = (error - SMALLEST_ERROR).clamp_min(1e-3 * SMALLEST_ERROR)
+        return torch.stack([mean, excess + torch.log(-torch.expm1(-excess))], dim=-1)
 
     def error(self, output: Float[Tensor, "*n 2"]) -> Float[Tensor, "*n"]:
         """Standard error of the mean."""

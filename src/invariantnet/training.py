@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.scheme import Scheme
+from invariantnet.nn.symmetrized import transpose_moved_weights
 from invariantnet.objectives import HasKL, LogPosterior, total
 from invariantnet.rows import Rows, blocks, read
 from invariantnet.team import our_team
@@ -104,7 +105,10 @@ def train(
         learned, judged = (
             (x[part], y[part], None if weight is None else weight[part]) for part in (kept, held_out)
         )
+        moved = transpose_moved_weights(trainable)
         history = _fit(objective, learned, judged, config, on_step, skip)
+        for weight in moved:
+            weight.data, weight.grad = weight.data.contiguous(), None
     return network.eval(), history
 
 
@@ -187,7 +191,7 @@ def keep_memory() -> None:
     The C library of Linux returns free memory to the system where there is more than twice the largest block that
     was returned before, and the next step waits for new pages. So one block is returned that nobody has touched.
     """
-    torch.empty(KEPT, dtype=torch.uint8)
+    torch.empty(KEPT, dtype=torch.uint8, device="cpu")
 
 
 def one_cycle(rate: float, steps: int) -> list[float]:

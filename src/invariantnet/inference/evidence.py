@@ -28,7 +28,7 @@ from invariantnet.inference.posterior import (
     mean_prediction,
 )
 from invariantnet.inference.prices import PRICED, affordable, predict_moved, prices
-from invariantnet.inference.race import block_ends, hopeless, leading, with_bounds
+from invariantnet.inference.race import block_ends, error_of_networks, hopeless, with_bounds
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
@@ -59,7 +59,7 @@ class Evidence:
     """How the evidence is gathered."""
 
     seeds: int = 2
-    """Networks per hypothesis."""
+    """Networks per hypothesis, at most: who is far behind after the first of them gets no others."""
     sure: float = 0.95
     """Up to twice as many networks are trained while no hypothesis is as probable as this; but one stays one."""
     first_block: int | None = None
@@ -69,9 +69,9 @@ class Evidence:
     doubt: float = 0.01
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
     margin: float = 10.0
-    """A hypothesis this many nats, plus four standard errors, behind one with no more elements is dropped, as soon
-    as its first network has predicted a block. A smaller group is never dropped for a larger one while there is
-    more data: it could still catch up. Infinity keeps all."""
+    """A hypothesis this many nats, plus four standard errors, behind one with no more elements is dropped. A
+    smaller group is never dropped for a larger one while there is more data: it could still catch up. From the
+    second block on first networks judge first, and who is far behind gets no others. Infinity keeps all."""
     tolerance: float = 0.0
     """If positive, nothing is dropped, and the race ends when two blocks in a row agree surely which prices are
     below it: prices grow and shrink with the data, and one block of few examples says little about more."""
@@ -158,6 +158,9 @@ class _Race:
         accuracy: dict[int, dict[str, float]] = {}
         before: list[bool] | None = None
         guessing = 0.0
+        # Unknown until several networks have predicted a block.
+        network_error: float | None = None
+        by_first = np.zeros(scored.shape[-1], dtype=bool)
         for block, (start, end) in enumerate(blocks):
             so_far = stages[-1]["log_evidence"] if stages else {}
             here, until = slice(start - ends[0], end - ends[0]), end - ends[0]
@@ -167,14 +170,19 @@ class _Race:
             # After the last block nobody can catch up any more.
             orders = [g.order if end < ends[-1] else 1 for g in groups]
             margin = np.inf if config.tolerance else config.margin
-            behind = hopeless(mean_prediction(scored[:, :, :until]) * counts[:until], alive, orders, margin)
+            behind: list[int] = []
+            if network_error is not None:
+                seen = mean_prediction(scored[:, :, :until]) * counts[:until]
+                trained = [k for k in alive if not self._diverged(scored[k, 0, here])]
+                behind = hopeless(seen, trained, orders, margin, network_error * (end - start))
             going = [k for k in alive if k not in behind]
+            by_first[here] = bool(behind)
             if len(going) > 1:
                 more = self._scores(blocks, block, going, range(1, networks), networks, so_far)
                 for (k, s), score in more.items():
                     scored[k, s, here] = score.log_likelihood
-                leader = leading(scored, counts, going)
-                scored[behind, 1:, here] += scored[leader, 1:, here] - scored[leader, :1, here]
+                if networks > 1:
+                    network_error = error_of_networks(scored[going][:, :, here] * counts[here])
             bounded = with_bounds(scored, counts, alive, dropped)[:, :, :until]
             probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts[:until])
             seen = mean_prediction(bounded) * counts[:until]
@@ -212,7 +220,8 @@ class _Race:
             ),
             race=tuple(stages),
             guessing=guessing,
-            pointwise=mean_prediction(bounded)[:, :by_all],
+            # Where some have one network, all are compared by one.
+            pointwise=np.where(by_first[:until], bounded[:, 0], mean_prediction(bounded))[:, :by_all],
             counts=counts[:by_all],
         )
 
@@ -220,7 +229,12 @@ class _Race:
         """Log probability of the labels of a block, for one who knows those before it and no input."""
         _, y, weight = self.data.part(0, end)
         weight = torch.ones(end, device=y.device) if weight is None else weight
-        return self.likelihood.guess(y[:start], weight[:start], y[start:]).double().cpu().numpy()
+        output = self.likelihood.guess(y[:start], weight[:start], y[start:])
+        return pointwise(output, y[start:].to(output.device), self.likelihood, self.config.doubt)
+
+    def _diverged(self, log_likelihood: Float[np.ndarray, " block"]) -> bool:
+        """Whether no label was thought more probable than by one who knows nothing."""
+        return bool(log_likelihood.max() <= (math.log(self.config.doubt) if self.config.doubt else -math.inf))
 
     def _scores(
         self,

@@ -39,7 +39,7 @@ class SymmetryPosterior:
     log_evidence: tuple[float, ...]
     """Log probability of every label after the first block, each predicted from those before it."""
     log_evidence_spread: tuple[float, ...]
-    """Standard deviation of the log evidence over networks: 0 where one of each hypothesis was enough to tell."""
+    """Standard deviation of the log evidence over networks, of the blocks that a hypothesis had several for."""
     examples: int
     """Labels that were predicted."""
     dropped: tuple[str, ...] = ()
@@ -52,7 +52,8 @@ class SymmetryPosterior:
     laplace: tuple[float, ...] = ()
     """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
-    """Log probability of every label that every hypothesis predicted; in memory only, as its `counts`."""
+    """Log probability of every label that every hypothesis predicted, by equally many networks of each; in memory
+    only, as its `counts`."""
     counts: Float[np.ndarray, " n"] | None = field(default=None, repr=False, compare=False)
     """How often each of these labels counts."""
 
@@ -73,6 +74,11 @@ class SymmetryPosterior:
         return tuple(value - best for value in self.log_evidence)
 
     @property
+    def learned_nothing(self) -> bool:
+        """Whether guessing predicts the labels as well as the best hypothesis: noise has every symmetry."""
+        return self.guessing is not None and max(self.log_evidence) <= self.guessing
+
+    @property
     def strength(self) -> str:
         """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`."""
         best = round(max(self.probabilities), 3)  # as it is shown
@@ -87,7 +93,7 @@ class SymmetryPosterior:
         sentence = f"{self.strength}: {said}, with probability {p:.3f} after {self.examples} predictions"
         if others:
             sentence += f"; next {others[0][1]} with {others[0][0]:.3f}"
-        if self.guessing is not None and max(self.log_evidence) <= self.guessing:
+        if self.learned_nothing:
             sentence += "; but no network has learned to predict the labels: guessing does as well"
         if self.second_opinion:
             agrees = self.second_opinion == name

@@ -28,16 +28,11 @@ def block_ends(n: int, first_block: int | None = None, growth: float | None = No
     return ends
 
 
-def leading(scored: Scored, counts: Float[np.ndarray, " n"], alive: list[int]) -> int:
-    """The one with most evidence."""
-    return alive[int((mean_prediction(scored[alive]) * counts).sum(1).argmax())]
-
-
 def with_bounds(
     scored: Scored, counts: Float[np.ndarray, " n"], alive: list[int], dropped: dict[int, int]
 ) -> Scored:
     """From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound."""
-    leader = leading(scored, counts, alive)
+    leader = alive[int((mean_prediction(scored[alive]) * counts).sum(1).argmax())]
     bounded = scored.copy()
     for k, until in dropped.items():
         bounded[k, :, until:] = scored[leader, :, until:]
@@ -45,13 +40,26 @@ def with_bounds(
 
 
 def hopeless(
-    seen: Float[np.ndarray, "schemes n"], alive: list[int], orders: Sequence[int], margin: float
+    seen: Float[np.ndarray, "schemes n"],
+    alive: list[int],
+    orders: Sequence[int],
+    margin: float,
+    network_error: float = 0.0,
 ) -> list[int]:
-    """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays."""
+    """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays.
+
+    Four standard errors are not enough to be far behind: of the sum over examples, and, where only one network of
+    each has predicted, of what another one would say.
+    """
     found = []
     for k in alive:
         rivals = [j for j in alive if j != k and orders[j] <= orders[k]]
         gaps = [seen[j] - seen[k] for j in rivals]
-        if any(gap.sum() > margin + 4 * np.sqrt(len(gap)) * gap.std() for gap in gaps):
+        if any(gap.sum() > margin + 4 * np.hypot(np.sqrt(len(gap)) * gap.std(), network_error) for gap in gaps):
             found.append(k)
     return found
+
+
+def error_of_networks(block: Scored) -> float:
+    """Standard error, per label, of how far two hypotheses are apart by one network of each."""
+    return float(np.sqrt(2 * block.sum(-1).var(1, ddof=1).mean())) / block.shape[-1]

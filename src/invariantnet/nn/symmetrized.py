@@ -8,17 +8,19 @@ r"""Any network, averaged over a mixture of groups, in one of three places.
 """
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, TypeGuard
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from invariantnet.groups import Group, changes_signs, transform
 from invariantnet.measures import Measure
 from invariantnet.nn.bayesian import BayesianLinear
+from invariantnet.nn.moved import Moved, ways
 from invariantnet.nn.scheme import Scheme
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.reynolds import invariant_basis, product, reynolds_operator
@@ -101,12 +103,9 @@ class Symmetrized(Scheme):
             self.uniform = len(groups) == 1 and bool((measure.haar == measure.haar[0]).all())
             is_index = not measure.elements.is_floating_point()
             self.alone = is_index and torch.equal(measure.elements, torch.arange(groups[0].dim)[None])
-            there, back = _ways(measure.elements) if is_index else (None, None)
+            there, back = ways(measure.elements) if is_index and placement == "features" else (None, None)
             self.register_buffer("there", there, persistent=False)
             self.register_buffer("back", back, persistent=False)
-            if placement == "features" and _is_plain_linear(first) and first.in_features and not self.alone:
-                # The transpose is what is moved: stored as such, it is not copied at every step.
-                first.weight.data = first.weight.data.mT.contiguous().mT
         if len(groups) > 1:
             self.prior = as_prior(prior, len(groups))
             self.logits = nn.Parameter(torch.zeros(len(groups)))
@@ -219,8 +218,8 @@ class Symmetrized(Scheme):
         if elements.is_floating_point():
             return (weight @ elements.to(weight.dtype)).permute(2, 0, 1)
         whole = isinstance(kept, slice)
-        there, back = (self.get_buffer("there"), self.get_buffer("back")) if whole else _ways(elements)
-        return _Moved.apply(weight, there, back, self.signed)  # type: ignore[no-untyped-call]
+        there, back = (self.get_buffer("there"), self.get_buffer("back")) if whole else ways(elements)
+        return Moved.apply(weight, there, back, self.signed)  # type: ignore[no-untyped-call]
 
     @property
     def features(self) -> int:
@@ -252,6 +251,25 @@ class Symmetrized(Scheme):
         return mean.reshape(x.shape)
 
 
+def transpose_moved_weights(network: nn.Module) -> list[Tensor]:
+    """Lay weights in memory as they are moved: so they, and their gradients, are not copied at every step.
+
+    They keep their values and shapes. Returned are those that were laid anew, to be made contiguous again.
+    """
+    made = [p for p in network.parameters() if not nn.parameter.is_lazy(p)]
+    places = Counter(p.untyped_storage().data_ptr() for p in made)
+    # Whoever shares memory with others would leave them with the old values.
+    alone = {id(p) for p in made if places[p.untyped_storage().data_ptr()] == 1}
+    found = []
+    for m in network.modules():
+        if isinstance(m, Symmetrized) and m.placement == "features" and m.there is not None and not m.alone:
+            first = _first_layer(m.module)
+            if _is_plain_linear(first) and id(first.weight) in alone:
+                first.weight.data = first.weight.data.mT.contiguous().mT
+                found.append(first.weight)
+    return found
+
+
 def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
     # A module made of them would cost more, at every step, than small layers do.
     for layer in layers:
@@ -281,39 +299,3 @@ def _first_linear(module: nn.Module) -> nn.Linear | BayesianLinear:
     if not isinstance(first, nn.Linear | BayesianLinear):
         raise ValueError("'weights' needs a network whose first layer is nn.Linear: use 'features' or 'outputs'.")
     return first
-
-
-class _Moved(torch.autograd.Function):
-    """One gather there, and one back for the gradient, so that nothing is scattered."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(weight: Tensor, there: Tensor, back: Tensor, signed: bool) -> Tensor:
-        return _signed(weight.mT.contiguous(), signed).index_select(0, there.flatten()).unflatten(0, there.shape)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, _, back, ctx.signed = inputs
-        ctx.save_for_backward(back)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        (back,) = ctx.saved_tensors
-        return F.embedding_bag(back, _signed(grad, ctx.signed).flatten(0, 1), mode="sum").mT, None, None, None
-
-
-def _signed(x: Float[Tensor, "dim *rest"], signed: bool) -> Float[Tensor, "dims *rest"]:
-    """Where an index beyond the inputs means a negative one."""
-    return torch.cat([x, -x]) if signed else x
-
-
-def _ways(elements: Int[Tensor, "n dim"]) -> tuple[Int[Tensor, "dim n"], Int[Tensor, "dim n"]]:
-    """Which weight each copy of an input has; and for every weight, where its copies are."""
-    n, dim = elements.shape
-    # The transpose of an index array is its inverse; a sign stays with the entry it multiplies.
-    place = torch.arange(dim, device=elements.device).expand_as(elements)
-    signed = torch.where(elements < dim, place, place + dim)
-    inverse = torch.empty_like(elements).scatter_(1, elements % dim, signed)
-    back = elements.mT * n + torch.arange(n, device=elements.device)
-    return inverse.mT.contiguous(), back.contiguous()

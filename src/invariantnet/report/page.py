@@ -100,6 +100,8 @@ def _invariance(record: dict[str, Any]) -> str:
 
 
 def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
+    if posterior.learned_nothing:
+        return "No network has learned to predict the labels, so they say nothing about symmetries."
     p = max(posterior.probabilities)
     found = f"{words(posterior.favourite)}, with probability {p:.3f}" if p < 0.9995 else words(posterior.favourite)
     if posterior.strength == "inconclusive":
