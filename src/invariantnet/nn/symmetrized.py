@@ -103,9 +103,11 @@ class Symmetrized(Scheme):
             self.uniform = len(groups) == 1 and bool((measure.haar == measure.haar[0]).all())
             is_index = not measure.elements.is_floating_point()
             self.alone = is_index and torch.equal(measure.elements, torch.arange(groups[0].dim)[None])
-            there, back = ways(measure.elements) if is_index and placement == "features" else (None, None)
-            self.register_buffer("there", there, persistent=False)
-            self.register_buffer("back", back, persistent=False)
+            self.moves_weights = is_index and placement == "features" and not self.alone
+            if self.moves_weights:
+                there, back = ways(measure.elements)
+                self.register_buffer("there", there, persistent=False)
+                self.register_buffer("back", back, persistent=False)
         if len(groups) > 1:
             self.prior = as_prior(prior, len(groups))
             self.logits = nn.Parameter(torch.zeros(len(groups)))
@@ -262,7 +264,7 @@ def transpose_moved_weights(network: nn.Module) -> list[Tensor]:
     alone = {id(p) for p in made if places[p.untyped_storage().data_ptr()] == 1}
     found = []
     for m in network.modules():
-        if isinstance(m, Symmetrized) and m.placement == "features" and m.there is not None and not m.alone:
+        if isinstance(m, Symmetrized) and m.placement == "features" and m.moves_weights:
             first = _first_layer(m.module)
             if _is_plain_linear(first) and id(first.weight) in alone:
                 first.weight.data = first.weight.data.mT.contiguous().mT
