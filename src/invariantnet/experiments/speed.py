@@ -175,8 +175,8 @@ faster: mixing the rows of A instead of the inputs, which makes one product over
 the reference), the same with gradients written by hand (0.87 and 1.24), mixing every scheme's outputs by hand,
 whose gradient needs no further product (0.78 and 1.12, where the layer as it is took 0.77 and 1.09), gradients
 of the mixed inputs by hand (0.82 and 1.10), and one product over all orbit sums in the backward pass only, which
-gives both gradients (0.76 and 1.10, the layer as it is 0.73 and 1.10). From one process to the next, steps with
-features differ by a twentieth, so a ratio that close to its aim is met or missed by chance.
+gives both gradients (0.76 and 1.10, the layer as it is 0.73 and 1.10). From one process to the next, ratios
+differ by up to a twentieth.
 
 ## A whole verdict
 
