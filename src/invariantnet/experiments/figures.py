@@ -122,7 +122,7 @@ def posterior(records: Flat, folder: Path) -> list[Path]:
                 heights = np.array([r["probabilities"][k] for r in found])
                 axis.bar(at, heights, bottom=bottom, color=COLORS.get(name, OTHER))
                 bottom += heights
-            among = f", {len(found[0]['names'])} hypotheses" if len(found[0]["names"]) > MANY_HYPOTHESES else ""
+            among = f", among {len(found[0]['names'])}" if len(found[0]["names"]) > MANY_HYPOTHESES else ""
             axis.set_title(f"{kind[0].removeprefix('table:')}, n = {kind[1]:,}{among}: {kind[3]}", fontsize=8)
             axis.set(xticks=[], xlim=(-0.7, seeds - 0.3), yticks=[0, 1])
         shown = {"no symmetry": "trivial", "flips": "flips", "rot90": "rot90", "d4": "d4", "another": ""}
