@@ -282,8 +282,10 @@ What it still cannot tell for sure: no symmetry from one of two elements, on per
 one other costs a network 5 to 60 of some 1,800 nats, and the sampling error of 5,000 labels is as large. More
 networks do not help: on seeds 100 to 103, among the hypotheses of at most two elements, `trivial` has a posterior
 of 0.56, 0.78, 0.93, 0.82 with two networks each, 0.49, 0.44, 0.80, 0.99 with four, and 0.29, 0.72, 0.85, 0.83
-with eight. Averaging scores instead of predictions changes these by less than 0.1. Ten times the weight decay makes
-it worse (0.16, 0.42, 0.44, 0.36), and so do more examples: with 20,000, on seeds 100 and 101, 0.18 and 0.16, another
-group of two elements leading with 0.66 and 0.62. Random pairs of pixels that share their weights seem to be no wrong
-constraint for these networks, but a mild regulariser. The verdict is then inconclusive, and says so.
+with eight. Averaging scores instead of predictions changes these by less than 0.1. More examples do not help
+either: with 20,000, on seeds 100 and 101, it has 0.18 and 0.16, and another group of two elements leads with 0.66
+and 0.62. Random pairs of pixels that share their weights seem to be no wrong constraint for these networks, but a
+mild regulariser. What may help is to regularise all of them: with ten times the weight decay `trivial` has 0.16,
+0.42, 0.44, 0.36, but with fifty times 0.77, 0.85, 0.86, 1.00. That was not followed up yet. The verdict is
+inconclusive in such cases, and says so.
 """
