@@ -288,6 +288,6 @@ and 0.62. Random pairs of pixels that share their weights seem to be no wrong co
 mild regulariser. What helps is to regularise all of them: with ten times the weight decay `trivial` has 0.16,
 0.42, 0.44, 0.36, with fifty times 0.77, 0.85, 0.86, 1.00, and with 150 times 1.00 on all four seeds. On seed 100
 plain and rotated images are told as surely then, though rotated ones are predicted less well. Whether it holds for
-few examples, other data and other backbones has to be measured before it becomes the default. Until then the verdict
-is inconclusive in such cases, and says so.
+few examples, other data and other backbones has to be measured before it becomes the default. Until then the
+verdict is inconclusive in such cases, and says so.
 """
