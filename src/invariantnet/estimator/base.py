@@ -21,7 +21,7 @@ from invariantnet.estimator.candidates import MOST_COPIES, candidates, compared_
 from invariantnet.estimator.checks import check_parameters, checked_inputs, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import PER_BLOCK, PER_BLOCK_DEEP, BlockScore
+from invariantnet.inference.evidence import PER_BLOCK, PER_BLOCK_DEEP, TO_A_MODE, BlockScore
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
 from invariantnet.likelihoods import Likelihood
@@ -228,7 +228,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                     self.hypotheses_,
                     x,
                     y,
-                    config.training,
+                    TO_A_MODE if self.backbone == "mlp" else PER_BLOCK_DEEP,
                     likelihood=self.likelihood,
                     weight=weight,
                     seed=seed,
