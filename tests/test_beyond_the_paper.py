@@ -6,7 +6,7 @@ import pytest
 import invariantnet as inv
 from invariantnet.experiments import calibration, figures, posterior, tables
 from invariantnet.experiments.calibration import FAMILIES, CalibrationRecipe, run_calibration, summary, synthetic
-from invariantnet.experiments.fits import FitRecipe, run_fit, table_as_images
+from invariantnet.experiments.fits import FitRecipe, learned, load, run_fit, table_as_images
 from invariantnet.experiments.posterior import scores
 
 
@@ -39,6 +39,25 @@ def test_group_given_by_matrices_is_found():
     # From 600 points networks learn next to nothing of twelve sectors: a toss-up, and the posterior says so.
     few = clf.fit(x[:600], np.cos(6 * angle[:600]) > 0).posterior_
     assert few.strength == "inconclusive" or few.favourite == "hexagon"
+
+
+def test_random_pairs_of_pixels_are_no_symmetry():
+    """Tying them helps networks that overfit, as any regulariser does."""
+    recipe = FitRecipe("mnist:permuted", 5000, 100, "trivial", groups=("hflip", "rot180"))
+    x, y = learned(recipe, load(recipe.data, recipe.seed))
+    clf = inv.InvariantClassifier(recipe.groups, (28, 28), joins=False, epochs=1, random_state=100).fit(x, y)
+    assert clf.posterior_.favourite == "trivial"
+    assert clf.posterior_.strength != "inconclusive"
+
+
+def test_noisy_numbers_without_symmetry_have_none():
+    rng = np.random.default_rng(100)
+    x, w = rng.normal(size=(1000, 6)), rng.normal(size=6)
+    y = np.tanh(x @ w) + 0.5 * x[:, 0] * x[:, 1]
+    noisy = y / y.std() + rng.normal(size=1000) / 2
+    reg = inv.InvariantRegressor(["reversal", "sign"], hidden=64, epochs=1, random_state=100).fit(x, noisy)
+    assert reg.posterior_.favourite == "trivial"
+    assert reg.posterior_.strength != "inconclusive"
 
 
 def test_suite_has_every_family_truth_size_and_difficulty():

@@ -21,7 +21,7 @@ from invariantnet.estimator.candidates import MOST_COPIES, candidates, compared_
 from invariantnet.estimator.checks import check_parameters, checked_inputs, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import PER_BLOCK, PER_BLOCK_DEEP, TO_A_MODE, BlockScore
+from invariantnet.inference.evidence import LITTLE_DECAY, PER_BLOCK, PER_BLOCK_DEEP, BlockScore
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
 from invariantnet.likelihoods import Likelihood
@@ -50,6 +50,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     """What classifier and regressor share."""
 
     likelihood: ClassVar[Likelihood]
+    comparison: ClassVar[Training] = PER_BLOCK
+    """How MLPs are trained to be compared."""
     methods: ClassVar[tuple[str, ...]] = get_args(Method)
 
     def __init__(
@@ -204,7 +206,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             seeds=self.seeds,
             jobs=self.jobs,
             tolerance=max(0.0, self.tolerance),
-            training=PER_BLOCK if self.backbone == "mlp" else PER_BLOCK_DEEP,
+            training=self.comparison if self.backbone == "mlp" else PER_BLOCK_DEEP,
         )
         self.cpu_seconds_: dict[str, float] = {}
         with evidence_bar(visible=self.verbose > 0) as on_network, timed(self.cpu_seconds_, "comparison"):
@@ -228,7 +230,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                     self.hypotheses_,
                     x,
                     y,
-                    TO_A_MODE if self.backbone == "mlp" else PER_BLOCK_DEEP,
+                    LITTLE_DECAY if self.backbone == "mlp" else PER_BLOCK_DEEP,
                     likelihood=self.likelihood,
                     weight=weight,
                     seed=seed,

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from invariantnet.estimator.base import InvariantEstimator
 from invariantnet.estimator.checks import as_column
+from invariantnet.inference.evidence import LITTLE_DECAY
 from invariantnet.likelihoods import Gaussian
 from invariantnet.training import predict
 
@@ -30,6 +31,7 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
     """
 
     likelihood = Gaussian()
+    comparison = LITTLE_DECAY
     methods = ("evidence", "heldout")
     outputs_ = 2
 

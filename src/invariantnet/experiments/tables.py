@@ -41,6 +41,21 @@ def ablation(records: Flat) -> str:
     return markdown(["reading", "π (rot / flip / none)", *SHIFTS], rows)
 
 
+def regularisation(records: Flat) -> str:
+    """One row per rate and decay: the truth's posterior on every seed, and its mean log evidence."""
+    kinds = tuple(dict.fromkeys(r["data"] for r in records))
+    rows = []
+    for rate, decay in dict.fromkeys((r["learning_rate"], r["weight_decay"]) for r in records):
+        cells = [f"{rate:g}", f"{decay:g}"]
+        for kind in kinds:
+            wanted = (rate, decay, kind)
+            found = [r for r in records if (r["learning_rate"], r["weight_decay"], r["data"]) == wanted]
+            cells.append(", ".join(f"{r['of_truth']:.2f}" for r in found))
+            cells.append(f"{np.mean([r['log_evidence'] for r in found]):,.0f}")
+        rows.append(cells)
+    return markdown(["rate", "decay", *(cell for kind in kinds for cell in (kind, "log evidence"))], rows)
+
+
 def figure2(records: Flat) -> str:
     """The numbers behind the box plots."""
     rows = []

@@ -51,10 +51,11 @@ PER_BLOCK = Training(
 """No validation split: the next block is the judge. Much weight decay: where networks overfit, a wrong constraint
 helps as any regulariser would, and cannot be told from no symmetry."""
 
-TO_A_MODE = replace(PER_BLOCK, learning_rate=3e-3, weight_decay=1e-2)
-"""For Laplace's approximation, which finds the prior that suits a network by itself."""
+LITTLE_DECAY = replace(PER_BLOCK, learning_rate=3e-3, weight_decay=1e-2)
+"""For numbers: at the larger rate networks get too sure of them. And for Laplace's approximation, which finds the
+prior that suits a network by itself."""
 
-PER_BLOCK_DEEP = replace(TO_A_MODE, epochs=8, batch_size=64, learning_rate=5e-3)
+PER_BLOCK_DEEP = replace(LITTLE_DECAY, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more, and how much decay suits them is not known."""
 
 
