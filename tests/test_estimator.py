@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor, datasets
 from invariantnet.estimator import compared_units
+from invariantnet.inference.evidence import PER_BLOCK
 from invariantnet.measures import hypotheses
 from invariantnet.weighting import merge_equal
 
@@ -49,6 +52,17 @@ def test_tolerance_buys_the_largest_affordable_group():
     generous = InvariantClassifier(**{**QUICK, "tolerance": 100.0}).fit(data.x_train[:300], data.y_train[:300])
     assert generous.group_.name == "d4"
     assert generous.posterior_.favourite == "trivial"
+
+
+def test_what_invariance_costs_does_not_depend_on_how_much_verdicts_regularise(monkeypatch):
+    x, y = DIGITS["plain"].x_train[:100], DIGITS["plain"].y_train[:100]
+    found = []
+    for decay in (1.0, 100.0):
+        monkeypatch.setattr(InvariantClassifier, "comparison", replace(PER_BLOCK, weight_decay=decay))
+        found.append([InvariantClassifier(**{**QUICK, "tolerance": t}).fit(x, y).posterior_ for t in (0.0, 1.0)])
+    (verdict, cost), (other_verdict, other_cost) = found
+    assert cost.prices == other_cost.prices
+    assert verdict.prices != other_verdict.prices
 
 
 @pytest.mark.parametrize("method", ["heldout", "paper"])

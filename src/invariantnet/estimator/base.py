@@ -206,7 +206,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             seeds=self.seeds,
             jobs=self.jobs,
             tolerance=max(0.0, self.tolerance),
-            training=self.comparison if self.backbone == "mlp" else PER_BLOCK_DEEP,
+            training=self._compared_training,
         )
         self.cpu_seconds_: dict[str, float] = {}
         with evidence_bar(visible=self.verbose > 0) as on_network, timed(self.cpu_seconds_, "comparison"):
@@ -301,6 +301,13 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _alpha(self) -> float | list[float]:
         """The prior as plain numbers, whatever a search over it has passed."""
         return np.asarray(self.prior, float).tolist()
+
+    @property
+    def _compared_training(self) -> Training:
+        if self.backbone != "mlp":
+            return PER_BLOCK_DEEP
+        # What invariance costs is asked of networks that predict as well as they can.
+        return LITTLE_DECAY if self.tolerance > 0 else self.comparison
 
     def _compared_network(self, group: Group) -> nn.Module:
         # Half of the features tell the hypotheses apart as well, at half the cost.

@@ -52,8 +52,8 @@ PER_BLOCK = Training(
 helps as any regulariser would, and cannot be told from no symmetry."""
 
 LITTLE_DECAY = replace(PER_BLOCK, learning_rate=3e-3, weight_decay=1e-2)
-"""For numbers: at the larger rate networks get too sure of them. And for Laplace's approximation, which finds the
-prior that suits a network by itself."""
+"""For numbers: at the larger rate networks get too sure of them. For prices: they are to be those of networks that
+predict well. And for Laplace's approximation, which finds the prior that suits a network by itself."""
 
 PER_BLOCK_DEEP = replace(LITTLE_DECAY, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more, and how much decay suits them is not known."""
