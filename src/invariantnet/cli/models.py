@@ -32,8 +32,8 @@ class Fit:
     hidden: int = 100
     """Width of the hidden layer."""
     networks: int = 2
-    """Networks per hypothesis, each with a seed of its own: fewer where the first says enough, up to twice as many
-    while the verdict is open."""
+    """Networks per hypothesis, each with a seed of its own: fewer where the first says enough, up to four times
+    as many while the verdict is open."""
     epochs: int | None = None
     """Passes of the final training; by default 50, or 12 with convolutions, and more where the data is small."""
     out: Path = Path("runs/fit")

@@ -58,6 +58,8 @@ predict well. And for Laplace's approximation, which finds the prior that suits 
 PER_BLOCK_DEEP = replace(LITTLE_DECAY, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more, and how much decay suits them is not known."""
 
+SETTLED = 0.05
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -66,7 +68,8 @@ class Evidence:
     seeds: int = 2
     """Networks per hypothesis, at most: who is far behind after the first of them gets no others."""
     sure: float = 0.95
-    """Up to twice as many networks are trained while no hypothesis is as probable as this; but one stays one."""
+    """Up to twice as many networks are trained while no hypothesis is as probable as this, and up to four times
+    as many while the last ones still moved the probabilities; but one stays one."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
     growth: float | None = None
@@ -127,11 +130,14 @@ def gather_evidence(
     )
     posterior = race.run(config.seeds)
     # Networks differ by their starts. Where that leaves it open, the average of more of them says more.
-    most = 2 * config.seeds if config.seeds > 1 else 1
+    most = 4 * config.seeds if config.seeds > 1 else 1
+    moved = math.inf
     for networks in range(config.seeds + 1, most + 1):
-        if config.tolerance or max(posterior.probabilities) >= config.sure:
+        settled = networks > 2 * config.seeds and moved < SETTLED
+        if config.tolerance or max(posterior.probabilities) >= config.sure or settled:
             break
-        posterior = race.run(networks)
+        before, posterior = posterior, race.run(networks)
+        moved = max(abs(np.subtract(before.probabilities, posterior.probabilities)))
     return posterior
 
 
