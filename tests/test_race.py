@@ -10,9 +10,9 @@ from corners import FAST, candidates, corner_problem, make_network
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from invariantnet.inference import Evidence, gather_evidence
+from invariantnet.inference import Evidence, evidence, gather_evidence
 from invariantnet.inference.evidence import BlockScore
-from invariantnet.inference.posterior import mean_prediction
+from invariantnet.inference.posterior import SymmetryPosterior, mean_prediction
 from invariantnet.inference.race import block_ends, error_of_networks, hopeless, with_bounds
 from invariantnet.progress import evidence_bar
 
@@ -256,6 +256,32 @@ def test_an_early_judgement_agrees_with_that_of_all_networks():
         assert quick.probabilities == pytest.approx(slow.probabilities, abs=0.05)
         fewer += len(asked) < len(everybody)
     assert fewer > 25
+
+
+@pytest.mark.parametrize(
+    ("path", "networks"),
+    [
+        ((0.96,), 2),
+        ((0.5, 0.96), 3),
+        ((0.6, 0.9, 0.91), 4),
+        ((0.6, 0.61, 0.7, 0.96), 5),
+        ((0.6, 0.61, 0.7, 0.72), 5),
+        ((0.5, 0.6) * 4, 8),
+    ],
+)
+def test_more_networks_are_asked_while_the_verdict_is_open_and_still_moves(monkeypatch, path, networks):
+    """At least twice as many, unless it is sure; at most four times."""
+    asked = []
+
+    def run(_, count):
+        asked.append(count)
+        p = path[count - 2]
+        return SymmetryPosterior(("a", "b"), (1, 2), (p, 1 - p), (0.0, 0.0), (0.0, 0.0), 10)
+
+    monkeypatch.setattr(evidence._Race, "run", run)
+    x, y = corner_problem(20, 0, symmetric=True)
+    gather_evidence(make_network, candidates("rot90"), x, y, config=Evidence(seeds=2))
+    assert asked == list(range(2, networks + 1))
 
 
 def test_progress_is_the_share_of_the_work():
