@@ -58,7 +58,7 @@ predict well. And for Laplace's approximation, which finds the prior that suits 
 PER_BLOCK_DEEP = replace(LITTLE_DECAY, epochs=8, batch_size=64, learning_rate=5e-3)
 """For backbones that are not our MLP: their batches cost more, and how much decay suits them is not known."""
 
-SETTLED = 0.05
+SETTLED = 0.02
 
 
 @dataclass(frozen=True)
