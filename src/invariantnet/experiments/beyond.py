@@ -288,4 +288,7 @@ Networks of one's own and CNNs are compared with hardly any decay, as what suits
 those that predict numbers: at the larger rate they overfit noisy ones, and found a symmetry where there is none.
 Training sets grow fourfold, which is half the cost of twofold; with fewer than 1,000 examples they still double:
 fourfold, several small problems of the tests were not told any more.
+
+The posteriors over π and the learning curves above were made before decay and rate were chosen so, and not yet
+again.
 """
