@@ -21,7 +21,8 @@ import torch
 import invariantnet as inv
 from invariantnet.estimator import compared_units
 from invariantnet.inference import Evidence, gather_evidence
-from invariantnet.inference.evidence import PER_BLOCK, BlockScore
+from invariantnet.inference.compared import DECAYED
+from invariantnet.inference.evidence import BlockScore
 from invariantnet.measures import hypotheses
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.storage import write_json
@@ -56,12 +57,13 @@ def main() -> None:
     groups = hypotheses([inv.group(name, shape=SHAPE) for name in ("rot90", "flips")])
 
     def make(group: inv.Group) -> torch.nn.Module:
-        return Symmetrized(mlp(SHAPE, 10, 50, units=compared_units(group, groups)), [group])
+        features = round(100 * DECAYED.width)
+        return Symmetrized(mlp(SHAPE, 10, features, units=compared_units(group, groups)), [group])
 
     start = time.process_time()
     for group in groups:
         for seed in range(3):
-            train(lambda group=group: make(group), x, y, PER_BLOCK, seed)
+            train(lambda group=group: make(group), x, y, DECAYED.training, seed)
     rows = [{"method": "all examples", "cpu_seconds": round(time.process_time() - start, 1), "networks": 12}]
     print(rows[-1], flush=True)
     store = Timed()

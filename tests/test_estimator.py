@@ -8,7 +8,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor, datasets
 from invariantnet.estimator import compared_units
-from invariantnet.inference.evidence import PER_BLOCK
+from invariantnet.inference.compared import DECAYED
 from invariantnet.measures import hypotheses
 from invariantnet.weighting import merge_equal
 
@@ -58,7 +58,8 @@ def test_what_invariance_costs_does_not_depend_on_how_much_verdicts_regularise(m
     x, y = DIGITS["plain"].x_train[:100], DIGITS["plain"].y_train[:100]
     found = []
     for decay in (1.0, 100.0):
-        monkeypatch.setattr(InvariantClassifier, "comparison", replace(PER_BLOCK, weight_decay=decay))
+        training = replace(DECAYED.training, weight_decay=decay)
+        monkeypatch.setattr(InvariantClassifier, "comparison", replace(DECAYED, training=training))
         found.append([InvariantClassifier(**{**QUICK, "tolerance": t}).fit(x, y).posterior_ for t in (0.0, 1.0)])
     (verdict, cost), (other_verdict, other_cost) = found
     assert cost.prices == other_cost.prices

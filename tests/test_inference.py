@@ -11,7 +11,8 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import PER_BLOCK, pointwise
+from invariantnet.inference.compared import DECAYED
+from invariantnet.inference.evidence import pointwise
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training import Training, train
@@ -31,7 +32,7 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
             of_seed = []
             for block, (start, end) in enumerate([(40, 80), (80, 170)]):
                 seed = int(np.random.SeedSequence([3, s, block]).generate_state(1)[0])
-                network, _ = train(lambda g=group: make_network(g), x[:start], y[:start], PER_BLOCK, seed)
+                network, _ = train(lambda g=group: make_network(g), x[:start], y[:start], DECAYED.training, seed)
                 with torch.no_grad():
                     p = network(x[start:end]).softmax(-1)[torch.arange(end - start), y[start:end]]
                 of_seed.append(0.99 * p.double() + 0.005)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from invariantnet.inference import Evidence, evidence, gather_evidence
 from invariantnet.inference.evidence import BlockScore
-from invariantnet.inference.posterior import SymmetryPosterior, mean_prediction
+from invariantnet.inference.posterior import SymmetryPosterior, bootstrap_probabilities, mean_prediction
 from invariantnet.inference.race import block_ends, error_of_networks, hopeless, with_bounds
+from invariantnet.likelihoods import Categorical
 from invariantnet.progress import evidence_bar
 
 
@@ -52,28 +53,46 @@ def test_blocks_of_known_sizes(n, first, growth, ends):
 def test_only_a_group_with_more_elements_is_dropped_and_only_when_far_behind():
     leader = np.zeros(100)
     noise = np.tile([-1.0, 1.0], 50)  # four standard errors of its sum are 40 nats
-    for behind, out in ((49.0, []), (51.0, [1])):
+    for behind, out in ((49.0, {}), (51.0, {1: 0})):
         seen = np.stack([leader, noise - behind / 100])
         assert hopeless(seen, [0, 1], [4, 4], 10.0) == out
         assert hopeless(seen, [0, 1], [4, 8], 10.0) == out
-        assert hopeless(seen, [0, 1], [4, 2], 10.0) == [], "with more data it could catch up"
-        assert hopeless(seen, [1], [4, 8], 10.0) == [], "behind one that is out already"
-        assert hopeless(seen, [0, 1], [4, 8], np.inf) == []
-    assert hopeless(np.array([[0.0], [-10.0]]), [0, 1], [1, 1], 10.0) == []
-    for error, out in ((7.4, [1]), (7.6, [])):  # hypot(10, 7.5) is 12.5, four of it are 50
+        assert hopeless(seen, [0, 1], [4, 2], 10.0) == {}, "with more data it could catch up"
+        assert hopeless(seen, [1], [4, 8], 10.0) == {}, "behind one that is out already"
+        assert hopeless(seen, [0, 1], [4, 8], np.inf) == {}
+    assert hopeless(np.array([[0.0], [-10.0]]), [0, 1], [1, 1], 10.0) == {}
+    for error, out in ((7.4, {1: 0}), (7.6, {})):  # hypot(10, 7.5) is 12.5, four of it are 50
         assert hopeless(np.stack([leader, noise - 0.6]), [0, 1], [4, 4], 10.0, error) == out
+    steps = np.array([[-1.0], [-3.0], [-2.0]]) * np.ones(100)
+    assert hopeless(steps, [0, 1, 2], [1, 1, 1], 10.0) == {1: 0, 2: 0}, "whom it is furthest behind"
 
 
-def test_what_was_dropped_is_taken_to_do_as_well_as_the_leader():
-    scored = np.arange(-24.0, 0).reshape(3, 2, 4)
-    counts = np.array([1.0, 1, 1, 1])
-    bounded = with_bounds(scored, counts, [0, 2], {1: 3})
-    np.testing.assert_array_equal(bounded[[0, 2]], scored[[0, 2]])
-    np.testing.assert_array_equal(bounded[1, :, :3], scored[1, :, :3])
-    np.testing.assert_array_equal(bounded[1, :, 3:], scored[2, :, 3:])
-    scored[2, :, 0] = -100
-    assert with_bounds(scored, counts, [0, 2], {1: 3})[1, 0, 3] == scored[0, 0, 3]
-    assert with_bounds(scored, np.array([0.0, 1, 1, 1]), [0, 2], {1: 3})[1, 0, 3] == scored[2, 0, 3]
+def test_what_was_dropped_is_taken_to_do_as_well_as_the_one_it_could_not_catch_up_with():
+    """Also where that one was dropped later itself; not as well as another that only won in the end."""
+    scored = np.arange(-32.0, 0).reshape(4, 2, 4)
+    bounded = with_bounds(scored, {1: 2, 2: 3}, {1: 2, 2: 0})
+    np.testing.assert_array_equal(bounded[[0, 3]], scored[[0, 3]])
+    np.testing.assert_array_equal(bounded[1, :, :2], scored[1, :, :2])
+    np.testing.assert_array_equal(bounded[1, :, 2], scored[2, :, 2])
+    np.testing.assert_array_equal(bounded[2, :, :3], scored[2, :, :3])
+    np.testing.assert_array_equal(bounded[1:3, :, 3], scored[[0, 0], :, 3])
+    at_once = with_bounds(scored, {1: 2, 2: 2}, {1: 2, 2: 0})
+    np.testing.assert_array_equal(at_once[1:3, :, 2:], scored[[0, 0], :, 2:])
+
+
+def test_who_was_beaten_by_a_loser_does_not_cast_doubt_on_the_winner():
+    """With few examples rot90 leads and d4 is dropped for it; then no symmetry wins, by far."""
+    names = ("rot90", "d4")
+    groups = [g.name for g in candidates(*names)]
+    first, later = {"trivial": -1.3, "rot90": -1.0, "d4": -3.0}, {"trivial": -0.5, "rot90": -2.0, "d4": -2.0}
+    rng = np.random.default_rng(0)
+    means = np.array([[*[first[n]] * 10, *[later[n]] * 60] for n in groups])
+    scores = means[:, None] + rng.normal(0, 0.01, size=(len(groups), 2, 70))
+    found = scripted(scores, names)
+    assert "d4" in found.dropped
+    assert found.favourite == "trivial"
+    assert max(found.probabilities) > 0.99
+    assert found.log_evidence[groups.index("d4")] < found.log_evidence[groups.index("trivial")] - 50
 
 
 class Asked(dict):
@@ -259,17 +278,18 @@ def test_an_early_judgement_agrees_with_that_of_all_networks():
 
 
 @pytest.mark.parametrize(
-    ("path", "networks"),
+    ("path", "by_examples", "networks"),
     [
-        ((0.96,), 2),
-        ((0.5, 0.96), 3),
-        ((0.6, 0.9, 0.91), 4),
-        ((0.6, 0.61, 0.7, 0.96), 5),
-        ((0.6, 0.61, 0.7, 0.71), 5),
-        ((0.5, 0.6) * 4, 8),
+        ((0.96,), 0.99, 2),
+        ((0.5, 0.96), 0.5, 3),
+        ((0.6, 0.7, 0.8), 0.94, 4),
+        ((0.6, 0.7, 0.8, 0.96), 0.96, 5),
+        ((0.6,) * 7, 0.96, 8),
     ],
 )
-def test_more_networks_are_asked_while_the_verdict_is_open_and_still_moves(monkeypatch, path, networks):
+def test_more_networks_are_asked_where_networks_rather_than_examples_leave_it_open(
+    monkeypatch, path, by_examples, networks
+):
     """At least twice as many, unless it is sure; at most four times."""
     asked = []
 
@@ -279,9 +299,40 @@ def test_more_networks_are_asked_while_the_verdict_is_open_and_still_moves(monke
         return SymmetryPosterior(("a", "b"), (1, 2), (p, 1 - p), (0.0, 0.0), (0.0, 0.0), 10)
 
     monkeypatch.setattr(evidence._Race, "run", run)
+    monkeypatch.setattr(evidence._Race, "by_examples", lambda _: (by_examples, 1 - by_examples))
     x, y = corner_problem(20, 0, symmetric=True)
     gather_evidence(make_network, candidates("rot90"), x, y, config=Evidence(seeds=2))
     assert asked == list(range(2, networks + 1))
+
+
+@pytest.mark.parametrize(("gap", "second"), [(3.0, False), (0.1, True)])
+def test_large_groups_that_are_far_behind_get_one_network_from_the_first_block_on(gap, second):
+    """Where several small ones tell how much networks differ."""
+    names = ("hflip", "vflip", "transpose", "shifts")
+    groups = candidates(*names)
+    large = np.array([g.order > 8 for g in groups])
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-1.0, 0.2, size=(len(groups), 2, 30)) - gap * large[:, None, None]
+    asked = set()
+    found = scripted(scores, names, asked=asked)
+    assert ("shifts-1-0" in asked) is second
+    assert {f"{g.name}-1-0" for g in groups if g.order <= 8} < asked
+    slow = scripted(scores, names, margin=np.inf)
+    assert found.favourite == slow.favourite
+    assert found.probabilities == pytest.approx(slow.probabilities, abs=0.01)
+
+
+def test_doubts_of_networks_are_told_from_doubts_of_examples():
+    """One network of rot90 is good and one bad; their average is better than no symmetry on every example."""
+    networks = np.log([[0.4, 0.4], [0.9, 0.05]])[:, :, None] * np.ones(200)
+    examples = np.log(np.where(np.arange(200) < 101, [[0.4], [0.9]], [[0.9], [0.4]]))[:, None] * np.ones((2, 1))
+    x, y = corner_problem(20, 0, symmetric=True)
+    for scored, sure in ((networks, True), (examples, False)):
+        data, prior = evidence._Examples(x, y, None), np.log([0.5, 0.5])
+        race = evidence._Race(make_network, candidates("rot90"), data, FAST, Categorical(), prior, 0, {}, None)
+        race.compared = scored, np.ones(200)
+        assert max(bootstrap_probabilities(scored, race.log_prior, 0)) < 0.9
+        assert bool(max(race.by_examples()) > 0.99) is sure
 
 
 def test_progress_is_the_share_of_the_work():

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, get_args
 
@@ -21,7 +22,8 @@ from invariantnet.estimator.candidates import MOST_COPIES, candidates, compared_
 from invariantnet.estimator.checks import check_parameters, checked_inputs, usable_device
 from invariantnet.groups import Group
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.evidence import LITTLE_DECAY, PER_BLOCK, PER_BLOCK_DEEP, BlockScore
+from invariantnet.inference.compared import DECAYED, DEEP, LITTLE_DECAY, Compared
+from invariantnet.inference.evidence import BlockScore
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
 from invariantnet.likelihoods import Likelihood
@@ -50,7 +52,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     """What classifier and regressor share."""
 
     likelihood: ClassVar[Likelihood]
-    comparison: ClassVar[Training] = PER_BLOCK
+    comparison: ClassVar[Compared] = DECAYED
     """How MLPs are trained to be compared."""
     methods: ClassVar[tuple[str, ...]] = get_args(Method)
 
@@ -117,8 +119,9 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         values = checked_inputs(self, X, reset=True)
         values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
+        features = math.ceil(max(1, self._compared.width) * self.hidden)
         must_fit(
-            4 * MOST_COPIES * self.hidden * (self.n_features_in_ + self.outputs_),
+            4 * MOST_COPIES * features * (self.n_features_in_ + self.outputs_),
             f"a network of {self.hidden} hidden units",
             "pass a smaller hidden",
         )
@@ -202,16 +205,14 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit_evidence(
         self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, store: MutableMapping[str, BlockScore]
     ) -> None:
+        compared = self._compared
         config = Evidence(
-            seeds=self.seeds,
-            jobs=self.jobs,
-            tolerance=max(0.0, self.tolerance),
-            training=self._compared_training,
+            seeds=self.seeds, jobs=self.jobs, tolerance=max(0.0, self.tolerance), training=compared.training
         )
         self.cpu_seconds_: dict[str, float] = {}
         with evidence_bar(visible=self.verbose > 0) as on_network, timed(self.cpu_seconds_, "comparison"):
             self.posterior_ = gather_evidence(
-                self._compared_network,
+                partial(self._compared_network, compared.width),
                 self.hypotheses_,
                 x,
                 y,
@@ -224,13 +225,14 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 on_network=on_network,
             )
         if self.second_opinion:
+            compared = LITTLE_DECAY if self.backbone == "mlp" else DEEP
             with timed(self.cpu_seconds_, "second opinion"):
                 found = laplace_evidence(
-                    self._compared_network,
+                    partial(self._compared_network, compared.width),
                     self.hypotheses_,
                     x,
                     y,
-                    LITTLE_DECAY if self.backbone == "mlp" else PER_BLOCK_DEEP,
+                    compared.training,
                     likelihood=self.likelihood,
                     weight=weight,
                     seed=seed,
@@ -303,15 +305,14 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.prior, float).tolist()
 
     @property
-    def _compared_training(self) -> Training:
+    def _compared(self) -> Compared:
         if self.backbone != "mlp":
-            return PER_BLOCK_DEEP
+            return DEEP
         # What invariance costs is asked of networks that predict as well as they can.
         return LITTLE_DECAY if self.tolerance > 0 else self.comparison
 
-    def _compared_network(self, group: Group) -> nn.Module:
-        # Half of the features tell the hypotheses apart as well, at half the cost.
-        module = self._module(-(-self.hidden // 2), units=compared_units(group, self.hypotheses_))
+    def _compared_network(self, width: float, group: Group) -> nn.Module:
+        module = self._module(math.ceil(width * self.hidden), units=compared_units(group, self.hypotheses_))
         return self._symmetrized(module, group, "mean")
 
     def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:

@@ -39,7 +39,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
         prior: α of the Dirichlet prior over the hypotheses.
         seeds: networks per hypothesis, fewer where the first says enough; from two on, up to twice as many while
-            none has a probability of 95 %, and up to four times as many where these still move it.
+            none has a probability of 95 %, and up to four times where networks, not examples, leave it open.
         epochs: of the final training on everything; by default 50 for an MLP, 12 for other backbones, and more
             where these would make fewer than 500 steps.
         jobs: processes that train at the same time.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from invariantnet.estimator.base import InvariantEstimator
 from invariantnet.estimator.checks import as_column
-from invariantnet.inference.evidence import LITTLE_DECAY
+from invariantnet.inference.compared import LITTLE_DECAY
 from invariantnet.likelihoods import Gaussian
 from invariantnet.training import predict
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from invariantnet.experiments.tables import markdown
-from invariantnet.inference.evidence import PER_BLOCK
+from invariantnet.inference.compared import DECAYED
 from invariantnet.inference.race import GROWTH
 
 TARGETS = {
@@ -22,7 +22,8 @@ TARGETS = {
 }
 """Ratios that were aimed at."""
 
-EXAMPLES, PIXELS, HYPOTHESES, SEEDS, EPOCHS, UNITS = 1_000_000, 3 * 224 * 224, 10, 2, PER_BLOCK.epochs, 400
+EXAMPLES, PIXELS, HYPOTHESES, SEEDS, EPOCHS = 1_000_000, 3 * 224 * 224, 10, 2, DECAYED.training.epochs
+UNITS = round(8 * 100 * DECAYED.width)
 GPU = 20e12
 """Floating-point operations per second that large products reach on one current GPU, by order of magnitude."""
 DISK = 2e9

@@ -42,18 +42,17 @@ def ablation(records: Flat) -> str:
 
 
 def regularisation(records: Flat) -> str:
-    """One row per rate and decay: the truth's posterior on every seed, and its mean log evidence."""
+    """One row per setting: what the truth gains on every seed, and how much that differs between starts."""
     kinds = tuple(dict.fromkeys(r["data"] for r in records))
+    settings = ("features", "epochs", "learning_rate", "weight_decay")
     rows = []
-    for rate, decay in dict.fromkeys((r["learning_rate"], r["weight_decay"]) for r in records):
-        cells = [f"{rate:g}", f"{decay:g}"]
+    for setting in dict.fromkeys(tuple(r[name] for name in settings) for r in records):
+        cells = [f"{value:g}" for value in setting]
         for kind in kinds:
-            wanted = (rate, decay, kind)
-            found = [r for r in records if (r["learning_rate"], r["weight_decay"], r["data"]) == wanted]
-            cells.append(", ".join(f"{r['of_truth']:.2f}" for r in found))
-            cells.append(f"{np.mean([r['log_evidence'] for r in found]):,.0f}")
+            found = [r for r in records if (*(r[name] for name in settings), r["data"]) == (*setting, kind)]
+            cells.append(", ".join(f"{r['gain']:.0f} ± {r['spread']:.0f}" for r in found))
         rows.append(cells)
-    return markdown(["rate", "decay", *(cell for kind in kinds for cell in (kind, "log evidence"))], rows)
+    return markdown(["features", "epochs", "rate", "decay", *kinds], rows)
 
 
 def figure2(records: Flat) -> str:

@@ -11,7 +11,8 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import joblib
@@ -21,6 +22,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from invariantnet.groups import Group
+from invariantnet.inference.compared import DECAYED
 from invariantnet.inference.posterior import (
     SymmetryPosterior,
     bootstrap_probabilities,
@@ -28,7 +30,7 @@ from invariantnet.inference.posterior import (
     mean_prediction,
 )
 from invariantnet.inference.prices import PRICED, affordable, predict_moved, prices
-from invariantnet.inference.race import block_ends, error_of_networks, hopeless, with_bounds
+from invariantnet.inference.race import Scored, block_ends, error_of_networks, hopeless, with_bounds
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.progress import Step
@@ -39,26 +41,10 @@ from invariantnet.workers import watched
 MakeNetwork = Callable[[Group], nn.Module]
 """Of a hypothesis."""
 
-PER_BLOCK = Training(
-    epochs=24,
-    batch_size=32,
-    learning_rate=1e-2,
-    weight_decay=1.0,
-    validation=0.0,
-    schedule="one-cycle",
-    min_steps=200,
-)
-"""No validation split: the next block is the judge. Much weight decay: where networks overfit, a wrong constraint
-helps as any regulariser would, and cannot be told from no symmetry."""
 
-LITTLE_DECAY = replace(PER_BLOCK, learning_rate=3e-3, weight_decay=1e-2)
-"""For numbers: at the larger rate networks get too sure of them. For prices: they are to be those of networks that
-predict well. And for Laplace's approximation, which finds the prior that suits a network by itself."""
-
-PER_BLOCK_DEEP = replace(LITTLE_DECAY, epochs=8, batch_size=64, learning_rate=5e-3)
-"""For backbones that are not our MLP: their batches cost more, and how much decay suits them is not known."""
-
-SETTLED = 0.02
+PILOTS, CHEAP = 4, 8
+"""How much networks differ is learned from those of small groups first, where so many have so few elements. Then
+larger ones that are far behind need no more than one."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +55,7 @@ class Evidence:
     """Networks per hypothesis, at most: who is far behind after the first of them gets no others."""
     sure: float = 0.95
     """Up to twice as many networks are trained while no hypothesis is as probable as this, and up to four times
-    as many while the last ones still moved the probabilities; but one stays one."""
+    as many where one would be, if the networks' average were all that could be drawn; but one stays one."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
     growth: float | None = None
@@ -83,7 +69,7 @@ class Evidence:
     tolerance: float = 0.0
     """If positive, nothing is dropped, and the race ends when two blocks in a row agree surely which prices are
     below it: prices grow and shrink with the data, and one block of few examples says little about more."""
-    training: Training = PER_BLOCK
+    training: Training = DECAYED.training
     jobs: int = 1
     """Processes that train networks at the same time."""
 
@@ -131,13 +117,12 @@ def gather_evidence(
     posterior = race.run(config.seeds)
     # Networks differ by their starts. Where that leaves it open, the average of more of them says more.
     most = 4 * config.seeds if config.seeds > 1 else 1
-    moved = math.inf
     for networks in range(config.seeds + 1, most + 1):
-        settled = networks > 2 * config.seeds and moved < SETTLED
-        if config.tolerance or max(posterior.probabilities) >= config.sure or settled:
+        if config.tolerance or max(posterior.probabilities) >= config.sure:
             break
-        before, posterior = posterior, race.run(networks)
-        moved = max(abs(np.subtract(before.probabilities, posterior.probabilities)))
+        if networks > 2 * config.seeds and max(race.by_examples()) < config.sure:
+            break
+        posterior = race.run(networks)
     return posterior
 
 
@@ -154,6 +139,8 @@ class _Race:
     on_network: Callable[[Step], None] | None
     spent: float = 0.0
     """Cost of the networks trained so far."""
+    compared: tuple[Scored, Float[np.ndarray, " n"]] = field(init=False)
+    """What the last run judged by, and how often each label counts."""
 
     def run(self, networks: int) -> SymmetryPosterior:
         """The whole race, with so many networks per hypothesis."""
@@ -165,6 +152,7 @@ class _Race:
         weight = self.data.weight
         counts = np.ones(scored.shape[-1]) if weight is None else weight[ends[0] :].double().cpu().numpy()
         dropped: dict[int, int] = {}
+        beaten_by: dict[int, int] = {}
         stages: list[dict[str, Any]] = []
         accuracy: dict[int, dict[str, float]] = {}
         before: list[bool] | None = None
@@ -175,13 +163,18 @@ class _Race:
         for block, (start, end) in enumerate(blocks):
             so_far = stages[-1]["log_evidence"] if stages else {}
             here, until = slice(start - ends[0], end - ends[0]), end - ends[0]
-            for (k, _), score in self._scores(blocks, block, alive, range(1), networks, so_far).items():
+            for (k, _), score in self._scores(blocks, block, networks, so_far, alive, alive, range(1)).items():
                 scored[k, :, here] = score.log_likelihood
                 accuracy[k] = score.accuracy
             # After the last block nobody can catch up any more.
             orders = [g.order if end < ends[-1] else 1 for g in groups]
             margin = np.inf if config.tolerance else config.margin
-            behind: list[int] = []
+            ask = partial(self._add_networks, scored[:, :, here], blocks, block, networks, so_far)
+            pilots = [k for k in alive if groups[k].order <= CHEAP]
+            if network_error is None and networks > 1 and PILOTS <= len(pilots) < len(alive):
+                ask(alive, pilots)
+                network_error = error_of_networks(scored[pilots][:, :, here] * counts[here])
+            behind: dict[int, int] = {}
             if network_error is not None:
                 seen = mean_prediction(scored[:, :, :until]) * counts[:until]
                 trained = [k for k in alive if not self._diverged(scored[k, 0, here])]
@@ -189,12 +182,10 @@ class _Race:
             going = [k for k in alive if k not in behind]
             by_first[here] = bool(behind)
             if len(going) > 1:
-                more = self._scores(blocks, block, going, range(1, networks), networks, so_far)
-                for (k, s), score in more.items():
-                    scored[k, s, here] = score.log_likelihood
+                ask(going, going)
                 if networks > 1:
                     network_error = error_of_networks(scored[going][:, :, here] * counts[here])
-            bounded = with_bounds(scored, counts, alive, dropped)[:, :, :until]
+            bounded = with_bounds(scored, dropped, beaten_by)[:, :, :until]
             probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts[:until])
             seen = mean_prediction(bounded) * counts[:until]
             guessing += float(self._guess(start, end) @ counts[here])
@@ -211,11 +202,13 @@ class _Race:
                     break
                 before = now
             if end < ends[-1]:
-                out = {*behind, *hopeless(seen, alive, orders, margin)}
+                out = behind | hopeless(seen, going, orders, margin)
                 dropped |= dict.fromkeys(out, until)
+                beaten_by |= out
                 alive = [k for k in alive if k not in out]
             if len(alive) == 1:
                 break
+        self.compared = bounded, counts[:until]
         totals = (bounded * counts[:until]).sum(-1)
         by_all = min(dropped.values(), default=until)
         return SymmetryPosterior(
@@ -236,6 +229,11 @@ class _Race:
             counts=counts[:by_all],
         )
 
+    def by_examples(self) -> Float[np.ndarray, " schemes"]:
+        """Probabilities after the last run, if only its examples were a sample and not its networks."""
+        scored, counts = self.compared
+        return bootstrap_probabilities(mean_prediction(scored)[:, None], self.log_prior, self.seed, counts)
+
     def _guess(self, start: int, end: int) -> Float[np.ndarray, " block"]:
         """Log probability of the labels of a block, for one who knows those before it and no input."""
         _, y, weight = self.data.part(0, end)
@@ -247,20 +245,36 @@ class _Race:
         """Whether no label was thought more probable than by one who knows nothing."""
         return bool(log_likelihood.max() <= (math.log(self.config.doubt) if self.config.doubt else -math.inf))
 
+    def _add_networks(
+        self,
+        scored: Scored,
+        blocks: list[tuple[int, int]],
+        block: int,
+        networks: int,
+        so_far: dict[str, float],
+        alive: list[int],
+        asked: list[int],
+    ) -> None:
+        """Put in what all but the first networks of some hypotheses say."""
+        more = self._scores(blocks, block, networks, so_far, alive, asked, range(1, networks))
+        for (k, s), score in more.items():
+            scored[k, s] = score.log_likelihood
+
     def _scores(
         self,
         blocks: list[tuple[int, int]],
         block: int,
-        alive: list[int],
-        replicas: range,
         networks: int,
         so_far: dict[str, float],
+        alive: list[int],
+        asked: list[int],
+        replicas: range,
     ) -> dict[tuple[int, int], BlockScore]:
         """Of some networks on one block, by hypothesis and number; those that the store lacks are trained."""
         (start, end), groups, config = blocks[block], self.groups, self.config
         keys = {(k, s): f"{groups[k].name}-{s}-{block}" for k in alive for s in range(networks)}
-        asked = {job: key for job, key in keys.items() if job[1] in replicas}
-        missing = {job: key for job, key in asked.items() if key not in self.store}
+        wanted = {job: key for job, key in keys.items() if job[0] in asked and job[1] in replicas}
+        missing = {job: key for job, key in wanted.items() if key not in self.store}
         finished = joblib.Parallel(n_jobs=config.jobs, return_as="generator")(
             joblib.delayed(watched(_predict_block))(
                 self.make_network,
@@ -282,7 +296,7 @@ class _Race:
                 ahead += networks * sum(_cost(groups[k], past) for k in alive for past, _ in blocks[block + 1 :])
                 done = self.spent / (self.spent + ahead)
                 self.on_network(Step(groups[job[0]].name, job[1], networks, block, len(blocks), done, so_far))
-        return {job: self.store[key] for job, key in asked.items()}
+        return {job: self.store[key] for job, key in wanted.items()}
 
 
 def pointwise(

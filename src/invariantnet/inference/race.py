@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from invariantnet.inference.posterior import mean_prediction
-
 Scored = Float[np.ndarray, "schemes seeds n"]
 """Log probability that each network of each hypothesis gave to each label."""
 GROWTH, FEW = 4.0, 1000
@@ -28,14 +26,17 @@ def block_ends(n: int, first_block: int | None = None, growth: float | None = No
     return ends
 
 
-def with_bounds(
-    scored: Scored, counts: Float[np.ndarray, " n"], alive: list[int], dropped: dict[int, int]
-) -> Scored:
-    """From where it was dropped a hypothesis is taken to do as well as the leader: an upper bound."""
-    leader = alive[int((mean_prediction(scored[alive]) * counts).sum(1).argmax())]
+def with_bounds(scored: Scored, dropped: dict[int, int], beaten_by: dict[int, int]) -> Scored:
+    """From where it was dropped a hypothesis is taken to do as well as the rival that it could not catch up with.
+
+    That is an upper bound. The rival may have been dropped itself, later or for one further ahead.
+    """
     bounded = scored.copy()
-    for k, until in dropped.items():
-        bounded[k, :, until:] = scored[leader, :, until:]
+    for k in dropped:
+        rival, until = k, 0
+        while rival in dropped:
+            rival, until = beaten_by[rival], max(until, dropped[rival])
+            bounded[k, :, until:] = scored[rival, :, until:]
     return bounded
 
 
@@ -45,18 +46,22 @@ def hopeless(
     orders: Sequence[int],
     margin: float,
     network_error: float = 0.0,
-) -> list[int]:
-    """Those far behind one with no more symmetry. One with less may catch up when there is more data: it stays.
+) -> dict[int, int]:
+    """Those far behind one with no more symmetry, and whom. One with less may catch up with more data: it stays.
 
     Four standard errors are not enough to be far behind: of the sum over examples, and, where only one network of
     each has predicted, of what another one would say.
     """
-    found = []
+    found = {}
     for k in alive:
-        rivals = [j for j in alive if j != k and orders[j] <= orders[k]]
-        gaps = [seen[j] - seen[k] for j in rivals]
-        if any(gap.sum() > margin + 4 * np.hypot(np.sqrt(len(gap)) * gap.std(), network_error) for gap in gaps):
-            found.append(k)
+        ahead = {}
+        for j in alive:
+            gap = seen[j] - seen[k]
+            error = np.hypot(np.sqrt(len(gap)) * gap.std(), network_error)
+            if j != k and orders[j] <= orders[k] and gap.sum() > margin + 4 * error:
+                ahead[j] = gap.sum()
+        if ahead:
+            found[k] = max(ahead, key=ahead.__getitem__)
     return found
 
 
