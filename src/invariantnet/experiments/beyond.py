@@ -297,6 +297,6 @@ those that predict numbers: at the larger rate they overfit noisy ones, and foun
 Training sets grow fourfold, which is half the cost of twofold; with fewer than 1,000 examples they still double:
 fourfold, several small problems of the tests were not told any more.
 
-The posteriors over π and the learning curves above were made before decay and rate were chosen so, and not yet
-again.
+The posteriors over π and the learning curves above were made before decay, rate and width were chosen so, and not
+yet again.
 """
