@@ -107,3 +107,12 @@ def test_no_two_synthetic_data_sets_share_their_inputs():
 def test_records_of_two_kinds_have_two_names():
     fit = schemes.schemes(0)[0]
     assert fits.FitRecipe(**asdict(fit)).key != fit.key
+
+
+def test_the_picture_of_calibration_shows_also_what_was_never_right(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "save", lambda figure, *_: drawn.append(figure) or [])
+    figures.calibration([{"probability": 0.4, "favourite": "rot90", "truth": "trivial"}] * 9, tmp_path)
+    (axis,) = drawn[0].axes
+    assert axis.get_ylim()[0] < 0 < axis.get_ylim()[1]
+    assert [line.get_ydata()[0] for line in axis.lines if line.get_marker() == "o"] == [0]

@@ -140,7 +140,7 @@ def calibration(records: Flat, folder: Path) -> list[Path]:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(4, 3.6))
         axis = figure.subplots()
-        axis.plot([0.2, 1], [0.2, 1], "--", color=COLORS["trivial"], linewidth=1)
+        axis.plot([0, 1], [0, 1], "--", color=COLORS["trivial"], linewidth=1)
         for low, high in pairwise(edges):
             inside = (stated >= low) & (stated < high)
             if not inside.any():
@@ -150,7 +150,7 @@ def calibration(records: Flat, folder: Path) -> list[Path]:
             axis.errorbar(stated[inside].mean(), mean, yerr=error, fmt="o", color=COLORS["rot90"], capsize=3)
             beside = (6, -12) if high > 1 else (-14, 5)  # the last two are close to one another
             axis.annotate(f"{count}", (stated[inside].mean(), mean), xytext=beside, textcoords="offset points")
-        axis.set(xlabel="stated probability of the favourite", ylabel="share that is right", ylim=(0.2, 1.05))
+        axis.set(xlabel="stated probability of the favourite", ylabel="share that is right", ylim=(-0.05, 1.05))
         axis.set_xlim(right=1.1)
         figure.tight_layout()
         return save(figure, folder, "calibration")
