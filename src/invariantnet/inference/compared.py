@@ -28,7 +28,7 @@ DECAYED = Compared(
     width=1.0,
 )
 """Much weight decay: where networks overfit, a wrong constraint helps as any regulariser would, and cannot be told
-from no symmetry. Wide: those of different starts then agree, where narrow ones with much decay do not."""
+from no symmetry. Not narrow: with much decay, narrow ones of different starts differ more than hypotheses."""
 
 LITTLE_DECAY = Compared(replace(DECAYED.training, epochs=24, learning_rate=3e-3, weight_decay=1e-2), width=0.5)
 """For numbers: at the larger rate networks get too sure of them. For prices: they are to be those of networks that
