@@ -33,7 +33,7 @@ def fitted(tmp_path_factory):
     """A small run, to predict from, and to damage copies of."""
     from wrong import TINY, X, Y
 
-    from invariantnet.fit import Settings, fit
+    from invariantnet.app.runs import Settings, fit
 
     folder = tmp_path_factory.mktemp("fitted")
     np.savez(folder / "data.npz", x=X, y=Y)

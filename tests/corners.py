@@ -4,7 +4,7 @@ import torch
 
 import invariantnet as inv
 from invariantnet.inference import Evidence
-from invariantnet.measures import hypotheses
+from invariantnet.inference.hypotheses import hypotheses
 from invariantnet.nn import Symmetrized, mlp
 
 SHAPE = (3, 3)
@@ -12,7 +12,7 @@ FAST = Evidence(seeds=2, first_block=40)
 
 
 def candidates(*names, shape=SHAPE):
-    return hypotheses([inv.group(name, shape=shape) for name in names])
+    return hypotheses([inv.symmetry(name, shape=shape) for name in names])
 
 
 def make_network(group):

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 
 from invariantnet import Group
-from invariantnet.catalogue import groups_for
+from invariantnet.symmetries.lookup import symmetries_for
 
 SHAPES = [(1,), (5,), (2, 2), (3, 5), (4, 4), (5, 3), (2, 3, 3), (3, 2, 4)]
 CATALOGUE_GROUPS = [
-    group for shape in SHAPES for group in groups_for(shape) if group.can_list_elements and group.order <= 720
+    group for shape in SHAPES for group in symmetries_for(shape) if group.can_list_elements and group.order <= 720
 ]
 
 

@@ -68,4 +68,4 @@ def test_public_names_are_all_there():
     assert set(invariantnet.__all__) <= set(dir(invariantnet))
     with pytest.raises(AttributeError, match="nonsense"):
         _ = invariantnet.nonsense
-    assert "invariantnet.groups" in sys.modules
+    assert "invariantnet.symmetries.group" in sys.modules

@@ -109,7 +109,7 @@ PYTHON = {
     "weights of another length": lambda: classifier().fit(X, Y, np.ones(3)),
     "unknown group": lambda: classifier(groups=["rot91"]).fit(X, Y),
     "no groups": lambda: classifier(groups=[]).fit(X, Y),
-    "a group for other inputs": lambda: classifier(groups=[inv.group("hflip", shape=(8, 8))]).fit(X, Y),
+    "a group for other inputs": lambda: classifier(groups=[inv.symmetry("hflip", shape=(8, 8))]).fit(X, Y),
     "groups that are numbers": lambda: classifier(groups=[1, 2]).fit(X, Y),
     "a shape that does not fit": lambda: classifier(input_shape=(5, 5)).fit(X, Y),
     "a shape in words": lambda: classifier(input_shape=("a", "b")).fit(X, Y),
@@ -151,9 +151,9 @@ PYTHON = {
     "matrices of infinite order": lambda: inv.Group.from_matrices([[[1, 1], [0, 1]]]),
     "matrices that are NaN": lambda: inv.Group.from_matrices([[[np.nan, 1], [0, 1]]]),
     "matrices that are not square": lambda: inv.Group.from_matrices([[[1, 0, 0], [0, 1, 0]]]),
-    "a negative shape": lambda: inv.group("hflip", shape=(-4, 4)),
-    "an empty shape": lambda: inv.group("hflip", shape=()),
-    "a name of a group with commas": lambda: inv.register_group("a,b", lambda shape: None),
+    "a negative shape": lambda: inv.symmetry("hflip", shape=(-4, 4)),
+    "an empty shape": lambda: inv.symmetry("hflip", shape=()),
+    "a name of a group with commas": lambda: inv.register_symmetry("a,b", lambda shape: None),
     "data that is a number": lambda: inv.datasets.load("17"),
 }
 

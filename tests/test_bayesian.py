@@ -5,7 +5,7 @@ from torch.distributions import Normal, kl_divergence
 
 from invariantnet.nn import BayesianConv2d, BayesianLinear
 from invariantnet.nn.bayesian import gaussian_kl
-from invariantnet.training import seeded
+from invariantnet._system.torch_state import seeded
 
 LAYERS = {
     "linear": (lambda: BayesianLinear(nn.Linear(6, 4), prior_std=0.7), (6,)),

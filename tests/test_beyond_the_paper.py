@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import invariantnet as inv
-from invariantnet.experiments import calibration, figures, posterior, tables
-from invariantnet.experiments.calibration import FAMILIES, CalibrationRecipe, run_calibration, summary, synthetic
-from invariantnet.experiments.fits import FitRecipe, learned, load, run_fit, table_as_images
-from invariantnet.experiments.posterior import scores
+from studies import calibration, figures, posterior, tables
+from studies.calibration import FAMILIES, CalibrationRecipe, run_calibration, summary, synthetic
+from studies.fits import FitRecipe, learned, load, run_fit, table_as_images
+from studies.posterior import scores
 
 
 @pytest.mark.parametrize(

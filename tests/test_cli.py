@@ -30,14 +30,14 @@ def test_help_shows_every_command_and_an_example():
 )
 def test_quick_commands_do_not_load_torch(arguments):
     code = (
-        f"import sys, invariantnet.cli as c\ntry: c.main({arguments})\nfinally: assert 'torch' not in sys.modules"
+        f"import sys, invariantnet.app.cli as c\ntry: c.main({arguments})\nfinally: assert 'torch' not in sys.modules"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
 def test_groups_lists_the_catalogue():
-    from invariantnet.actions import ACTIONS
+    from invariantnet.symmetries.catalogue import ACTIONS
 
     result = run("groups")
     assert result.returncode == 0

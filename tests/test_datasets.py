@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import invariantnet as inv
-from invariantnet.datasets import VARIANTS, embedded
+from invariantnet.data import VARIANTS, embedded
 
 
 def test_mnist_is_the_canonical_one():
@@ -49,7 +49,7 @@ def test_variants_are_the_papers(name):
 
     for variant, group_name in (("rotated", "rot90"), ("flipped", "flips")):
         data = sets[variant]
-        group = inv.group(group_name, shape=data.shape)
+        group = inv.symmetry(group_name, shape=data.shape)
         kept = plain.x_test, plain.y_test
         if variant == "rotated":
             keep = ~np.isin(plain.y_test, [6, 9])

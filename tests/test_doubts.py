@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from invariantnet.experiments import learning, schemes, uncertainty
-from invariantnet.experiments.fits import FitRecipe
-from invariantnet.experiments.learning import LearningRecipe, reaches, run_learning
-from invariantnet.experiments.uncertainty import BASELINES, OURS, UncertaintyRecipe, run_uncertainty
+from studies import learning, schemes, uncertainty
+from studies.fits import FitRecipe
+from studies.learning import LearningRecipe, reaches, run_learning
+from studies.uncertainty import BASELINES, OURS, UncertaintyRecipe, run_uncertainty
 
 
 @pytest.mark.parametrize("model", ["BMLP", "InvariantNet", "InvariantNet, Laplace"])
@@ -59,7 +59,7 @@ def test_learning_runs(model, tmp_path):
 
 
 def test_posterior_over_schemes_from_fit_to_figure(tmp_path, monkeypatch):
-    monkeypatch.setattr("invariantnet.inference.schemes.SAMPLES", 100)
+    monkeypatch.setattr("invariantnet.inference.mixture_posterior.SAMPLES", 100)
     recipe = replace(FitRecipe("digits:rotated", 300, 0, "rot90", groups=("rot90",)), epochs=1, hidden=16)
     rows = schemes.flatten([recipe], [schemes.run_schemes(recipe)])
     every = {(prior, method) for prior in schemes.PRIORS for method in ("variational", "neurons")}

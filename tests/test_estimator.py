@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet import InvariantClassifier, InvariantRegressor, datasets
-from invariantnet.estimator import compared_units
-from invariantnet.inference.compared import DECAYED
-from invariantnet.measures import hypotheses
-from invariantnet.weighting import merge_equal
+from invariantnet import InvariantClassifier, InvariantRegressor, data as datasets
+from invariantnet.inference.hypotheses import compared_units
+from invariantnet.inference.models import DECAYED
+from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.data.duplicates import merge_duplicates
 
 DIGITS = {v: inv.datasets.load(f"digits:{v}", seed=0) for v in ("rotated", "flipped", "plain")}
 QUICK = {
@@ -31,7 +31,7 @@ def test_winning_network_is_exactly_invariant_to_its_group_and_to_no_other(varia
     assert clf.score(data.x_test, data.y_test) > 0.75
     x = torch.from_numpy(data.x_test[:50])
     for name in ("rot90", "flips", "d4"):
-        group = inv.group(name, shape=(8, 8))
+        group = inv.symmetry(name, shape=(8, 8))
         deviation = inv.check_invariance(clf.network_, group, x)
         assert (deviation < 1e-5) == (group <= clf.group_), name
     probabilities = clf.predict_proba(data.x_test)
@@ -47,7 +47,7 @@ def test_equal_seeds_give_equal_classifiers():
     np.testing.assert_array_equal(first.predict_proba(data.x_test), again.predict_proba(data.x_test))
 
 
-def test_tolerance_buys_the_largest_affordable_group():
+def test_tolerance_buys_the_largest_affordable_symmetry():
     data = DIGITS["plain"]
     generous = InvariantClassifier(**{**QUICK, "tolerance": 100.0}).fit(data.x_train[:300], data.y_train[:300])
     assert generous.group_.name == "d4"
@@ -77,7 +77,7 @@ def test_other_methods(method):
 def test_string_labels_images_groups_and_a_backbone_of_ones_own():
     data = DIGITS["flipped"]
     names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
-    mine = inv.Group.from_permutations(inv.group("flips", shape=(8, 8)).generators, name="mine")
+    mine = inv.Group.from_permutations(inv.symmetry("flips", shape=(8, 8)).generators, name="mine")
 
     def backbone(shape, classes):
         return nn.Sequential(nn.Linear(int(np.prod(shape)), 24), nn.GELU(), nn.Linear(24, classes))
@@ -201,7 +201,7 @@ def test_shapes_in_numbers_of_numpy_are_kept_in_the_files(tmp_path):
 
 @pytest.mark.parametrize(("names", "shape"), [(["cyclic", "reversal"], (5,)), (["cyclic", "reversal"], (6, 2))])
 def test_compared_networks_have_equally_many_units_where_orders_do_not_divide(names, shape):
-    groups = hypotheses([inv.group(name, shape=shape) for name in names])
+    groups = hypotheses([inv.symmetry(name, shape=shape) for name in names])
     assert len({g.order * compared_units(g, groups) for g in groups}) == 1
 
 
@@ -217,9 +217,9 @@ def test_targets_of_any_size(scale):
 def test_weights_of_any_size_count_by_their_ratios():
     x, y = np.arange(6, dtype=np.float32)[:, None], np.arange(6) % 2
     ratios = np.array([1.0, 2, 3, 1, 2, 3])
-    expected = merge_equal(x, y, ratios)[2]
+    expected = merge_duplicates(x, y, ratios)[2]
     for size in (1e-320, 5e307):
-        np.testing.assert_allclose(merge_equal(x, y, ratios * size)[2], expected, rtol=1e-3)
+        np.testing.assert_allclose(merge_duplicates(x, y, ratios * size)[2], expected, rtol=1e-3)
 
 
 def test_nothing_of_an_earlier_method_stays():

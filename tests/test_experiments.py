@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from invariantnet.experiments import figures, results, tables
-from invariantnet.experiments.paper import TABLE_1
-from invariantnet.experiments.recipes import READINGS, quick
-from invariantnet.experiments.reproduce import EXPERIMENTS
-from invariantnet.experiments.run import FORMAT, build, load_record, run_network
+from studies import figures, results, tables
+from studies.paper import TABLE_1
+from studies.recipes import READINGS, quick
+from studies.reproduce import EXPERIMENTS
+from studies.run import FORMAT, build, load_record, run_network
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
 ALL = ["figure1", "figure2", "table1", "ablation", "identity"]
@@ -49,7 +49,7 @@ def test_run_is_deterministic_and_complete():
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_every_reading_builds_a_network(reading):
-    from invariantnet.experiments.run import load_without
+    from studies.run import load_without
 
     recipe = recipes_of("ablation", 1)[list(READINGS).index(reading)]
     layer = build(recipe, load_without("mnist:plain", 0, (6, 9)), 1234)[0]
@@ -168,10 +168,10 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_pages_are_what_the_committed_results_give():
-    from invariantnet.experiments.beyond import beyond_page
-    from invariantnet.experiments.page import reproduction_page
-    from invariantnet.experiments.reliability import reliability_page
-    from invariantnet.experiments.speed import speed_page
+    from studies.beyond import beyond_page
+    from studies.page import reproduction_page
+    from studies.reliability import reliability_page
+    from studies.speed import speed_page
 
     pages = {
         "reproduction": reproduction_page,
@@ -186,7 +186,7 @@ def test_pages_are_what_the_committed_results_give():
 
 
 def test_readme_shows_the_committed_results():
-    from invariantnet.experiments.beyond import headline
+    from studies.beyond import headline
 
     readme = (ROOT / "README.md").read_text()
     for name, table in headline(ROOT / "results").items():
@@ -211,7 +211,7 @@ def test_committed_records_have_the_promised_fields(name, fields):
 
 
 def test_our_method_is_drawn_beside_the_papers(tmp_path):
-    from invariantnet.experiments.reproduce import reproduce as run_here
+    from studies.reproduce import reproduce as run_here
 
     results.write(tmp_path, "figure2", records("figure2"))
     run_here("figure2", tmp_path, method="evidence", seeds=1, quick=True, jobs=2)

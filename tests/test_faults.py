@@ -15,10 +15,10 @@ from wrong import TINY, X, Y
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import faults
 
-from invariantnet import storage
-from invariantnet.cli import main
-from invariantnet.fit import Settings, digest, fit
-from invariantnet.storage import PART, locked, write_text
+from invariantnet._system import files as storage
+from invariantnet.app.cli import main
+from invariantnet.app.runs import Settings, digest, fit
+from invariantnet._system.files import PART, locked, write_text
 
 FIT = ["--groups", "hflip", "--hidden", "4", "--networks", "1", "--epochs", "1", "--out", "run"]
 
@@ -88,7 +88,7 @@ def test_a_disk_that_fails_is_one_line_and_the_run_goes_on_later(here, capfd, mo
 
 
 def test_scores_of_other_data_are_not_taken_for_ours(tmp_path):
-    from invariantnet import datasets
+    from invariantnet import data as datasets
 
     path = tmp_path / "data.npz"
     settings = Settings(str(path), ("hflip",), **TINY)
@@ -105,7 +105,7 @@ def test_a_read_only_folder_is_refused_before_any_work(here, capfd, monkeypatch)
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(storage.tempfile, "TemporaryFile", refuse)
-    monkeypatch.setattr("invariantnet.fit._fit", refuse)
+    monkeypatch.setattr("invariantnet.app.runs._fit", refuse)
     np.savez("data.npz", x=X, y=Y)
     with pytest.raises(SystemExit) as end:
         main(["fit", "data.npz", *FIT])
@@ -172,7 +172,7 @@ def alive(pid):
 def test_workers_end_with_a_master_that_was_killed(tmp_path):
     code = (
         "import joblib, time, sys, pathlib\n"
-        "from invariantnet.workers import watched\n"
+        "from invariantnet._system.processes import watched\n"
         "def work(i):\n"
         f"    pathlib.Path({str(tmp_path)!r}, str(i)).touch()\n"
         "    time.sleep(600)\n"

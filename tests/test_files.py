@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from invariantnet import datasets
+from invariantnet import data as datasets
 
 RNG = np.random.default_rng(0)
 X = RNG.random((6, 4, 4))

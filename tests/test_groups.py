@@ -9,7 +9,7 @@ from sympy.combinatorics import Permutation, PermutationGroup
 
 import invariantnet as inv
 from invariantnet import Group
-from invariantnet.closure import as_matrices
+from invariantnet.symmetries._closure import as_matrices
 
 
 def matrices(group: Group) -> np.ndarray:
@@ -18,7 +18,7 @@ def matrices(group: Group) -> np.ndarray:
 
 
 @given(any_group)
-def test_elements_form_a_group(group):
+def test_elements_form_a_symmetry(group):
     elements = matrices(group)
     np.testing.assert_allclose(elements[0], np.eye(group.dim), atol=1e-9)
     assert len(elements) == group.order
@@ -57,7 +57,7 @@ def test_lazy_order_equals_the_enumerated_one(group):
     "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
 )
 def test_act_keeps_dtype_and_leading_shape(dtype):
-    group = inv.group("d4", shape=(3, 3))
+    group = inv.symmetry("d4", shape=(3, 3))
     for leading in [(), (4,), (2, 0, 5)]:
         moved = group.act(torch.ones(*leading, 9).to(dtype))
         assert moved.dtype == dtype
@@ -65,22 +65,22 @@ def test_act_keeps_dtype_and_leading_shape(dtype):
 
 
 def test_act_on_another_device():
-    moved = inv.group("sign", shape=(3,)).act(torch.empty(2, 3, device="meta"))
+    moved = inv.symmetry("sign", shape=(3,)).act(torch.empty(2, 3, device="meta"))
     assert moved.device.type == "meta"
     assert moved.shape == (2, 2, 3)
 
 
 def test_act_refuses_what_it_cannot_transform():
     with pytest.raises(ValueError, match="acts on 9 inputs, x has 8"):
-        inv.group("d4", shape=(3, 3)).act(torch.ones(8))
+        inv.symmetry("d4", shape=(3, 3)).act(torch.ones(8))
     with pytest.raises(ValueError, match="no negative values"):
-        inv.group("sign", shape=(3,)).act(torch.ones(3, dtype=torch.uint8))
+        inv.symmetry("sign", shape=(3,)).act(torch.ones(3, dtype=torch.uint8))
     with pytest.raises(ValueError, match="floating-point"):
         Group.from_matrices([rotation(2 * np.pi / 3)]).act(torch.ones(2, dtype=torch.int64))
 
 
 def test_huge_group_works_from_its_generators():
-    group = inv.group("permutations", shape=(28, 2))
+    group = inv.symmetry("permutations", shape=(28, 2))
     assert group.order == math.factorial(28)
     assert len(group.orbits().unique()) == 2
     assert inv.invariant_basis(group).shape == (2, 56)
@@ -91,17 +91,17 @@ def test_huge_group_works_from_its_generators():
         group.act(torch.ones(56))
     assert group.generators[0] in group
     assert np.roll(np.arange(56), 1) not in group
-    assert inv.group("cyclic", shape=(28, 2)) <= group
+    assert inv.symmetry("cyclic", shape=(28, 2)) <= group
 
 
 def test_order_of_a_huge_join_is_exact():
-    joined = inv.join(inv.group("permutations", shape=(12,)), inv.group("sign", shape=(12,)))
+    joined = inv.join(inv.symmetry("permutations", shape=(12,)), inv.symmetry("sign", shape=(12,)))
     assert joined.order == 2 * math.factorial(12)
     assert joined.name == "permutations+sign"
 
 
 def test_subgroups_and_equality_are_those_of_sets():
-    groups = {name: inv.group(name, shape=(4, 4)) for name in ("trivial", "rot180", "rot90", "flips", "d4")}
+    groups = {name: inv.symmetry(name, shape=(4, 4)) for name in ("trivial", "rot180", "rot90", "flips", "d4")}
     assert groups["trivial"] <= groups["rot180"] <= groups["rot90"] <= groups["d4"]
     assert groups["rot180"] <= groups["flips"] <= groups["d4"]
     assert not groups["rot90"] <= groups["flips"]
@@ -109,7 +109,7 @@ def test_subgroups_and_equality_are_those_of_sets():
     assert other_generators == groups["rot90"]
     assert hash(other_generators) == hash(groups["rot90"])
     assert groups["rot90"] != groups["flips"]
-    assert groups["rot90"] != inv.group("rot90", shape=(3, 3))
+    assert groups["rot90"] != inv.symmetry("rot90", shape=(3, 3))
     dense = Group.from_matrices(as_matrices(groups["d4"].generators) + 0.0)
     assert dense == groups["d4"]
 
@@ -144,7 +144,7 @@ def test_roundings_of_large_entries_are_large():
         ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "square matrices"),
     ],
 )
-def test_matrices_that_generate_no_finite_group(generator, fault):
+def test_matrices_that_generate_no_finite_symmetry(generator, fault):
     with pytest.raises(ValueError, match=fault):
         Group.from_matrices([generator], max_order=500)
 
@@ -181,11 +181,11 @@ def test_max_order():
 
 def test_sign_changes_have_no_orbits():
     with pytest.raises(ValueError, match="use invariant_basis"):
-        inv.group("sign", shape=(3,)).orbits()
+        inv.symmetry("sign", shape=(3,)).orbits()
 
 
 def test_what_is_no_element():
-    d4, every = inv.group("d4", shape=(3, 3)), inv.group("permutations", shape=(20, 2))
+    d4, every = inv.symmetry("d4", shape=(3, 3)), inv.symmetry("permutations", shape=(20, 2))
     assert np.arange(9) in d4
     assert np.arange(5) not in d4
     assert np.eye(9) not in d4
@@ -200,7 +200,7 @@ def test_what_is_no_element():
 
 @pytest.mark.parametrize("name", ["d4", "permutations"])
 def test_as_many_are_sampled_as_are_asked_for(name):
-    group = inv.group(name, shape=(20, 20))
+    group = inv.symmetry(name, shape=(20, 20))
     assert group.can_list_elements == (name == "d4")
     drawn = group.sample(5, seed=0)
     assert drawn.shape == (5, 400)
@@ -211,7 +211,7 @@ def test_which_groups_are_listed(monkeypatch):
     def listed(order, entries):
         monkeypatch.setattr(inv.groups, "MAX_ORDER", order)
         monkeypatch.setattr(inv.groups, "MAX_ENTRIES", entries)
-        return inv.group("d4", shape=(3, 3)).can_list_elements
+        return inv.symmetry("d4", shape=(3, 3)).can_list_elements
 
     assert listed(8, 8 * 9)
     assert not listed(7, 8 * 9)
@@ -247,9 +247,9 @@ def test_groups_of_all_permutations_are_told_from_their_generators(dim):
 
 
 def test_joins_of_huge_groups_are_found_at_once():
-    from invariantnet.measures import hypotheses
+    from invariantnet.inference.hypotheses import hypotheses
 
-    found = hypotheses(inv.catalogue.groups_for((200,)))
+    found = hypotheses(inv.catalogue.symmetries_for((200,)))
     assert found[-1].order == 2 * math.factorial(200)
 
 
@@ -258,16 +258,16 @@ def test_no_chance_leads_to_a_listing_of_all_permutations(monkeypatch):
         raise AssertionError("this takes hours for larger ones")
 
     monkeypatch.setattr(PermutationGroup, "_eval_is_alt_sym_naive", lists)
-    generators = inv.group("permutations", shape=(30,)).generators
+    generators = inv.symmetry("permutations", shape=(30,)).generators
     for _ in range(100):
         assert Group("every", generators).order == math.factorial(30)
-    assert Group("turns", inv.group("cyclic", shape=(30,)).generators).order == 30
+    assert Group("turns", inv.symmetry("cyclic", shape=(30,)).generators).order == 30
 
 
 @pytest.mark.parametrize("name", ["cyclic", "permutations", "sign"])
 @pytest.mark.parametrize("dim", [3, 12])
-def test_what_is_no_element_is_in_no_group(name, dim):
-    group = inv.group(name, shape=(dim,))
+def test_what_is_no_element_is_in_no_symmetry(name, dim):
+    group = inv.symmetry(name, shape=(dim,))
     assert np.arange(dim) in group
     for wrong in (np.arange(dim) + 0.4, np.zeros(dim, int), -np.arange(1, dim + 1), np.arange(dim) * 5):
         assert wrong not in group

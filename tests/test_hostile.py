@@ -11,10 +11,10 @@ import torch
 from wrong import X, Y, damaged, photos
 
 import invariantnet
-from invariantnet import InvariantClassifier, datasets
-from invariantnet.inference.evidence import BlockScore
-from invariantnet.inference.store import FolderStore
-from invariantnet.persistence import MODEL, RUN
+from invariantnet import InvariantClassifier, data as datasets
+from invariantnet.inference.scoring import BlockScore
+from invariantnet.inference.cache import FolderCache
+from invariantnet.estimator.persistence import MODEL, RUN
 from invariantnet.report import write_report
 
 SOURCES = sorted(Path(invariantnet.__file__).parent.rglob("*.py"))
@@ -118,11 +118,11 @@ def _model(path, fitted, name):
 
 
 def _score(path):
-    store = FolderStore(path.parent / "store")
+    store = FolderCache(path.parent / "store")
     store["a"] = BlockScore(np.zeros(2), {})
     (file,) = store.folder.iterdir()
     path.replace(file)
-    return FolderStore(store.folder)["a"]
+    return FolderCache(store.folder)["a"]
 
 
 @pytest.mark.parametrize("kind", MALICIOUS)

@@ -11,11 +11,12 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_evidence
-from invariantnet.inference.compared import DECAYED
-from invariantnet.inference.evidence import pointwise
+from invariantnet.inference.models import DECAYED
+from invariantnet.inference.scoring import pointwise
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import Symmetrized, mlp
-from invariantnet.training import Training, train
+from invariantnet.training.config import Training
+from invariantnet.training.loop import train
 
 
 def test_evidence_is_the_sum_of_predictions_from_the_past():

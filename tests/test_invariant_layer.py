@@ -8,14 +8,14 @@ from strategies import CATALOGUE_GROUPS, any_group, label
 
 import invariantnet as inv
 from invariantnet.nn import InvariantLinear
-from invariantnet.training import seeded
+from invariantnet._system.torch_state import seeded
 
 identities = pytest.mark.parametrize("identity", ["paper", "full"])
 X = torch.rand(6, 16, generator=torch.Generator().manual_seed(0))
 
 
 def groups(*names, shape=(4, 4)):
-    return [inv.group(name, shape=shape) for name in names]
+    return [inv.symmetry(name, shape=shape) for name in names]
 
 
 def printed_weight(layer, candidates, pi, *, orthonormal=True):

@@ -8,17 +8,11 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet.inference.laplace import (
-    LayerPosterior,
-    draw_last_layer,
-    laplace_evidence,
-    layers_of,
-    log_marginal_likelihood,
-    posterior,
-)
+from invariantnet.inference.laplace import LayerPosterior, draw_last_layer, laplace_evidence, layers_of, log_marginal_likelihood, posterior
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import Symmetrized, convnet, mlp
-from invariantnet.training import Training, seeded
+from invariantnet.training.config import Training
+from invariantnet._system.torch_state import seeded
 
 
 def dense_fisher(network, layer, x, likelihood):
@@ -107,7 +101,7 @@ def test_draws_have_the_covariance_of_the_posterior():
 def test_every_placement_and_backbone(make, placement):
     if make is convnet and placement == "weights":
         return
-    group = inv.group("rot90", shape=(4, 4))
+    group = inv.symmetry("rot90", shape=(4, 4))
     with seeded(5):
         network = Symmetrized(make((4, 4), 3, 5), [group], placement).eval()
         x, y = torch.rand(20, 16), torch.randint(3, (20,))
@@ -121,7 +115,7 @@ def test_every_placement_and_backbone(make, placement):
 
 def test_layers_are_seen_as_often_as_there_are_copies():
     """Hooks make the first layer be called; what it gives must be what the fast path gives."""
-    group = inv.group("d4", shape=(3, 3))
+    group = inv.symmetry("d4", shape=(3, 3))
     with seeded(6):
         network = Symmetrized(mlp((3, 3), 2, 4), [group]).double()
         x = torch.rand(7, 9).double()
@@ -135,7 +129,7 @@ def test_layers_are_seen_as_often_as_there_are_copies():
 def test_laplace_evidence_prefers_the_symmetry_that_is_there():
     rng = np.random.default_rng(0)
     x = torch.from_numpy(rng.normal(size=(400, 9)).astype(np.float32))
-    groups = [inv.group(name, shape=(3, 3)) for name in ("trivial", "rot90")]
+    groups = [inv.symmetry(name, shape=(3, 3)) for name in ("trivial", "rot90")]
     corners = x[:, [0, 2, 6, 8]]
     training = Training(epochs=40, batch_size=64, learning_rate=1e-2, validation=0.0, schedule="one-cycle")
 

@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 from strategies import CATALOGUE_GROUPS, matrix_groups
 
 import invariantnet as inv
-from invariantnet import Group, measures
-from invariantnet.catalogue import groups_for, join
-from invariantnet.measures import Measure, hypotheses
+from invariantnet import Group
+from invariantnet.symmetries import measure as measures
+from invariantnet.symmetries.lookup import symmetries_for, join
+from invariantnet.symmetries.measure import Measure
+from invariantnet.inference.hypotheses import hypotheses
 
 
 def names(candidates, **options):
@@ -16,7 +18,7 @@ def names(candidates, **options):
 
 
 def groups(*which, shape=(4, 4)):
-    return [inv.group(name, shape=shape) for name in which]
+    return [inv.symmetry(name, shape=shape) for name in which]
 
 
 def test_candidates_are_closed_under_joins():
@@ -107,7 +109,7 @@ def test_matrix_elements_are_shared(group):
 
 
 def test_huge_groups_are_sampled():
-    group = inv.group("permutations", shape=(20, 2))
+    group = inv.symmetry("permutations", shape=(20, 2))
     measure = Measure.of([group], sampled=100)
     assert measure.elements.shape == (100, 40)
     assert torch.equal(measure.elements[0], torch.arange(40))
@@ -181,5 +183,5 @@ def test_too_many_joins_are_told_before_those_of_large_groups_are_made(shape, mo
     joined = []
     monkeypatch.setattr(measures, "join", lambda a, b: joined.append((a, b)) or join(a, b))
     with pytest.raises(ValueError, match="more than 32 hypotheses"):
-        hypotheses(groups_for(shape))
+        hypotheses(symmetries_for(shape))
     assert all(g.can_list_elements for pair in joined for g in pair)

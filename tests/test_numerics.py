@@ -9,14 +9,16 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
-from invariantnet.inference.posterior import bootstrap_probabilities, log_prior_of
+from invariantnet.inference.bootstrap import bootstrap_probabilities
+from invariantnet.priors import log_prior_of
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, mlp
 from invariantnet.priors import Dirichlet
-from invariantnet.training import Training, train
+from invariantnet.training.config import Training
+from invariantnet.training.loop import train
 
 SHAPE = (4, 4)
-GROUPS = [inv.group(name, shape=SHAPE) for name in ("trivial", "rot90", "flips")]
+GROUPS = [inv.symmetry(name, shape=SHAPE) for name in ("trivial", "rot90", "flips")]
 X = torch.rand(32, 16, generator=torch.Generator().manual_seed(0))
 Y = (X[:, 0] > 0.5).long()
 TINY = {"hidden": 4, "seeds": 1, "epochs": 1, "random_state": 0}
@@ -244,6 +246,6 @@ def test_a_final_network_that_diverges_is_an_error():
 
 
 def test_the_number_of_threads_is_in_the_record(fitted):
-    from invariantnet.persistence import read_record
+    from invariantnet.estimator.persistence import read_record
 
     assert read_record(fitted)["learned"]["threads_"] == 1

@@ -11,9 +11,9 @@ import torch
 from wrong import OPTIONS_OF_TINY, TINY, X, Y, photos
 
 from invariantnet import InvariantClassifier, InvariantRegressor
-from invariantnet.actions import count_words
-from invariantnet.cli import main
-from invariantnet.persistence import read_record
+from invariantnet._system.words import count_words
+from invariantnet.app.cli import main
+from invariantnet.estimator.persistence import read_record
 
 RNG = np.random.default_rng(0)
 NAMES = ("grün <b>", "кот", "line\nbreak", 'comma, "quote"', "\ud800 lone", "🐈")

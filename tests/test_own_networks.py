@@ -10,14 +10,16 @@ from torch.nn.utils import parametrizations
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor, check_invariance
-from invariantnet.groups import transform
+from invariantnet.symmetries.group import transform
 from invariantnet.inference.laplace import BATCH, draw_last_layer, log_marginal_likelihood, posterior
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized
-from invariantnet.training import Training, seeded, train
+from invariantnet.training.config import Training
+from invariantnet._system.torch_state import seeded
+from invariantnet.training.loop import train
 
-TURNS = inv.group("rot90", shape=(4, 4))
-NONE = inv.group("trivial", shape=(4, 4))
+TURNS = inv.symmetry("rot90", shape=(4, 4))
+NONE = inv.symmetry("trivial", shape=(4, 4))
 
 
 class Skipping(nn.Sequential):
@@ -219,14 +221,14 @@ def test_a_linear_layer_with_a_forward_pass_of_its_own_is_called():
 def test_a_network_of_another_width_than_the_group_is_refused(width, placement):
     module = nn.Sequential(nn.Linear(width, 2), nn.Tanh(), nn.Linear(2, 2))
     with pytest.raises(ValueError, match=f"takes {width} inputs, but sign acts on 16 inputs: make both"):
-        Symmetrized(module, [inv.group("sign", shape=(4, 4))], placement)
+        Symmetrized(module, [inv.symmetry("sign", shape=(4, 4))], placement)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @pytest.mark.parametrize("name", ["rot90", "sign", "trivial"])
 def test_transforms_of_torch_func(name):
     module = nn.Sequential(nn.Linear(16, 6), nn.ReLU(), nn.Linear(6, 3))
-    network, x = Symmetrized(module, [inv.group(name, shape=(4, 4))]), torch.randn(5, 16)
+    network, x = Symmetrized(module, [inv.symmetry(name, shape=(4, 4))]), torch.randn(5, 16)
     weights = {key: value.detach() for key, value in network.named_parameters()}
 
     def loss(weights, x):

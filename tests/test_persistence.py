@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet import InvariantClassifier, InvariantRegressor, persistence
-from invariantnet.persistence import MODEL, RUN, folded
+from invariantnet import InvariantClassifier, InvariantRegressor
+from invariantnet.estimator import persistence
+from invariantnet.estimator.persistence import MODEL, RUN, folded
 
 DIGITS = inv.datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:300], np.array([f"digit {d}" for d in DIGITS.y_train[:300]])
@@ -23,7 +24,7 @@ def own_backbone(shape, outputs):
     return nn.Sequential(nn.Linear(int(np.prod(shape)), 12), nn.Tanh(), nn.Linear(12, outputs))
 
 
-MINE = inv.Group.from_permutations(inv.group("vflip", shape=(8, 8)).generators, name="mine")
+MINE = inv.Group.from_permutations(inv.symmetry("vflip", shape=(8, 8)).generators, name="mine")
 CASES = {
     "usual": {"groups": ["rot90", "flips"]},
     "group of one's own": {"groups": [MINE, "hflip"]},

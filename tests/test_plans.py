@@ -5,9 +5,9 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from invariantnet.experiments import beside, calibration, figures, fits, learning, posterior, schemes, uncertainty
-from invariantnet.experiments.recipes import SIX_AND_NINE
-from invariantnet.experiments.run import load_without, shifted_test_sets
+from studies import beside, calibration, figures, fits, learning, posterior, schemes, uncertainty
+from studies.recipes import SIX_AND_NINE
+from studies.run import load_without, shifted_test_sets
 
 FULL, FEWER = 0, 9
 

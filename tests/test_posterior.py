@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from invariantnet.inference import SymmetryPosterior
-from invariantnet.inference.posterior import Price, bootstrap_probabilities, log_prior_of, mean_prediction
+from invariantnet.inference.posterior import Price
+from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
+from invariantnet.priors import log_prior_of
 
 
 def test_bootstrap_posterior_against_a_plain_loop():

@@ -5,7 +5,7 @@ import pytest
 
 import invariantnet as inv
 from invariantnet.inference.prices import affordable, prices
-from invariantnet.measures import hypotheses
+from invariantnet.inference.hypotheses import hypotheses
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_a_price_at_the_tolerance_is_not_known():
 
 
 def test_prices_are_those_of_the_last_block_that_a_hypothesis_took_part_in():
-    groups = hypotheses([inv.group("rot90", shape=(4, 4)), inv.group("flips", shape=(4, 4))])
+    groups = hypotheses([inv.symmetry("rot90", shape=(4, 4)), inv.symmetry("flips", shape=(4, 4))])
     seen = -np.ones((4, 10))
     seen[0, :6] = -3  # worst at first, best at last
     seen[1, :6] = -2

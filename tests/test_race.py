@@ -11,11 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from invariantnet.inference import Evidence, evidence, gather_evidence
-from invariantnet.inference.evidence import BlockScore
-from invariantnet.inference.posterior import SymmetryPosterior, bootstrap_probabilities, mean_prediction
-from invariantnet.inference.race import block_ends, error_of_networks, hopeless, with_bounds
+from invariantnet.inference.scoring import BlockScore
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
+from invariantnet.inference.rules import block_ends, error_of_networks, hopeless, with_bounds
 from invariantnet.likelihoods import Categorical
-from invariantnet.progress import evidence_bar
+from invariantnet._system.progress import evidence_bar
 
 
 @example(1, None, 2.0)

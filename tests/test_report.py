@@ -13,15 +13,15 @@ import torch
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from invariantnet import InvariantClassifier, datasets
-from invariantnet.fit import PLAIN, Settings, fit
+from invariantnet import InvariantClassifier, data as datasets
+from invariantnet.app.runs import PLAIN, Settings, fit
 from invariantnet.metrics import calibration_bins
 from invariantnet.nn import mlp
-from invariantnet.persistence import read_record
+from invariantnet.estimator.persistence import read_record
 from invariantnet.report import evaluation, write_report
 from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.page import _picture
-from invariantnet.training import train
+from invariantnet.training.loop import train
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MALICE = "<script>alert(1)</script>"

@@ -7,7 +7,7 @@ from strategies import CATALOGUE_GROUPS, any_group, index_group, label, rotation
 
 import invariantnet as inv
 from invariantnet import Group
-from invariantnet.closure import as_matrices
+from invariantnet.symmetries._closure import as_matrices
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
@@ -90,28 +90,28 @@ def test_operator_of_a_skew_representation_is_not_symmetric_and_the_basis_holds_
 
 
 def test_known_numbers_of_orbits():
-    assert len(inv.group("d4", shape=(28, 28)).orbits().unique()) == 105
-    assert len(inv.group("rot90", shape=(28, 28)).orbits().unique()) == 196
-    assert len(inv.group("flips", shape=(28, 28)).orbits().unique()) == 196
+    assert len(inv.symmetry("d4", shape=(28, 28)).orbits().unique()) == 105
+    assert len(inv.symmetry("rot90", shape=(28, 28)).orbits().unique()) == 196
+    assert len(inv.symmetry("flips", shape=(28, 28)).orbits().unique()) == 196
 
 
 def test_large_images_need_no_square_matrix():
-    basis = inv.invariant_basis(inv.group("d4", shape=(3, 224, 224)))
+    basis = inv.invariant_basis(inv.symmetry("d4", shape=(3, 224, 224)))
     assert basis.shape == (3 * 112 * 113 // 2, 150_528)
     assert len(basis.values()) == 150_528
 
 
 def test_check_invariance_measures_the_largest_deviation():
     x = torch.tensor([[1.0, 2.0], [3.0, 7.0]])
-    swap = inv.group("reversal", shape=(2,))
+    swap = inv.symmetry("reversal", shape=(2,))
     assert inv.check_invariance(lambda x: x[:, 0], swap, x) == 4.0
     assert inv.check_invariance(lambda x: x.sum(1), swap, x) == 0.0
     module = torch.nn.Linear(2, 1)
     torch.nn.init.constant_(module.weight, 0.5)
     assert inv.check_invariance(module, swap, x) == 0.0
-    everything = inv.group("permutations", shape=(30,))
+    everything = inv.symmetry("permutations", shape=(30,))
     assert inv.check_invariance(lambda x: x.max(-1).values, everything, torch.rand(4, 30)) == 0.0
-    assert inv.check_invariance(lambda x: x[..., 3], inv.group("cyclic", shape=(30,)), torch.arange(30.0)) == 26.0
+    assert inv.check_invariance(lambda x: x[..., 3], inv.symmetry("cyclic", shape=(30,)), torch.arange(30.0)) == 26.0
 
 
 def test_square_roots_of_unity_leave_nothing_but_the_axis():
@@ -124,7 +124,7 @@ def test_square_roots_of_unity_leave_nothing_but_the_axis():
 
 def test_what_is_not_a_number_is_not_invariant():
     found = inv.check_invariance(
-        lambda x: x[..., 0].log(), inv.group("reversal", (2,)), torch.tensor([[1.0, -1.0]])
+        lambda x: x[..., 0].log(), inv.symmetry("reversal", (2,)), torch.tensor([[1.0, -1.0]])
     )
     assert np.isnan(found)
 

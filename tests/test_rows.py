@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from invariantnet import InvariantClassifier, InvariantRegressor, datasets, rows
+from invariantnet import InvariantClassifier, InvariantRegressor, data as datasets
+from invariantnet.data import arrays as rows
 from invariantnet.estimator import FINAL
-from invariantnet.fit import Settings, fit, predict
-from invariantnet.rows import Rows, read
+from invariantnet.app.runs import Settings, fit, predict
+from invariantnet.data.arrays import DiskArray, read
 
 DIGITS = datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:150], DIGITS.y_train[:150]
@@ -49,8 +50,8 @@ def test_regression_from_a_file(tmp_path):
 
 def test_never_more_than_a_batch_or_a_block_is_read_at_once(tmp_path, monkeypatch):
     sizes, images = [], X.reshape(-1, 8, 8)
-    whole = Rows.read
-    monkeypatch.setattr(Rows, "read", lambda self: sizes.append(len(self)) or whole(self))
+    whole = DiskArray.read
+    monkeypatch.setattr(DiskArray, "read", lambda self: sizes.append(len(self)) or whole(self))
     monkeypatch.setattr(rows, "BLOCK_BYTES", 10 * X[0].nbytes)
     folder = tmp_path / "data"
     folder.mkdir()
@@ -71,7 +72,7 @@ def test_a_folder_of_npy_is_the_same_as_an_npz(tmp_path):
     np.save(folder / "y.npy", Y)
     np.savez(tmp_path / "data.npz", x=images, y=Y)
     files, archive = datasets.load(folder), datasets.load(tmp_path / "data.npz")
-    assert isinstance(files.x_train, Rows)
+    assert isinstance(files.x_train, DiskArray)
     assert files.shape == archive.shape == (8, 8)
     np.testing.assert_array_equal(np.asarray(files.x_train), archive.x_train)
     records = [
@@ -89,9 +90,9 @@ def test_any_kind_of_number(tmp_path, dtype):
     array = np.random.default_rng(0).integers(0, 2, (9, 2, 3)).astype(dtype)
     mapped = on_disk(tmp_path / "x.npy", array)
     flat = torch.from_numpy(array.reshape(9, 6).astype(np.float32))
-    every = Rows.of(mapped)
+    every = DiskArray.of(mapped)
     assert torch.equal(read(every), flat)
-    assert torch.equal(read(Rows.of(mapped[2:7])[1:]), flat[3:7]), "a part of a file begins where it begins"
+    assert torch.equal(read(DiskArray.of(mapped[2:7])[1:]), flat[3:7]), "a part of a file begins where it begins"
     assert torch.equal(read(every[torch.tensor([7, 7, 0, 1, 2])]), flat[[7, 7, 0, 1, 2]])
     assert torch.equal(read(every[::-2][np.array([True, False, True, False, False])]), flat[[8, 4]])
     assert read(every[:0]).shape == (0, 6)
@@ -105,7 +106,7 @@ def test_rows_that_follow_one_another_take_no_memory(tmp_path):
         file.truncate(2 * n)
         file.seek(2 * n - 4)
         file.write(bytes([1, 2, 3, 4]))
-    every = Rows.of(np.memmap(tmp_path / "x.bin", np.uint8, mode="r", shape=(n, 2)))
+    every = DiskArray.of(np.memmap(tmp_path / "x.bin", np.uint8, mode="r", shape=(n, 2)))
     assert len(every) == n
     assert read(every[-2:]).tolist() == [[1, 2], [3, 4]]
     assert read(every[1:][n // 2 :][n // 2 - 2 :]).tolist() == [[3, 4]]
@@ -117,7 +118,7 @@ def test_the_first_of_several_that_are_not_finite(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_BYTES", 10 * X[0].nbytes)
     x = X.copy()
     x[[37, 38, 90], 5] = np.nan
-    assert rows.not_finite(Rows.of(on_disk(tmp_path / "x.npy", x))) == (3, 37)
+    assert rows.not_finite(DiskArray.of(on_disk(tmp_path / "x.npy", x))) == (3, 37)
     assert rows.not_finite(torch.from_numpy(x)) == (3, 37)
     assert rows.not_finite(torch.from_numpy(X)) == (0, 0)
 
@@ -127,14 +128,14 @@ def test_what_does_not_lie_in_a_file_is_taken_into_memory(tmp_path):
     changed = np.load(tmp_path / "x.npy", mmap_mode="c")
     changed[0] = 1
     for array in (X, changed, on_disk(tmp_path / "t.npy", X.T.copy()).T, on_disk(tmp_path / "s.npy", X)[::2]):
-        assert Rows.of(array) is None
+        assert DiskArray.of(array) is None
     clf = InvariantClassifier(["rot90"], (8, 8), hidden=8, seeds=1, epochs=1, random_state=0)
     assert clf.fit(changed, Y).fingerprint_ == clf.fit(np.array(changed), Y).fingerprint_
 
 
 def test_zero_has_one_sign(tmp_path):
     zeros = on_disk(tmp_path / "x.npy", np.array([[-0.0, 1.0]], np.float32))
-    assert not read(Rows.of(zeros)).signbit().any()
+    assert not read(DiskArray.of(zeros)).signbit().any()
 
 
 def header(text):
@@ -199,7 +200,7 @@ def test_faults_of_a_mapped_array_are_those_of_any_array(tmp_path):
 
 
 def test_a_file_that_shrinks_or_goes_away(tmp_path):
-    found = Rows.of(on_disk(tmp_path / "x.npy", X))
+    found = DiskArray.of(on_disk(tmp_path / "x.npy", X))
     os.truncate(tmp_path / "x.npy", 5000)
     with pytest.raises(ValueError, match="ends early"):
         read(found[100:])
@@ -212,18 +213,18 @@ def test_neither_fit_nor_predict_ever_makes_an_array_of_a_whole_file(tmp_path, m
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", Y)
     data = datasets.load(tmp_path)
-    whole = Rows.__array__
+    whole = DiskArray.__array__
 
     def few(self, *args, **kwargs):
         assert len(self) <= 2, "the file may be larger than memory"
         return whole(self, *args, **kwargs)
 
-    monkeypatch.setattr(Rows, "__array__", few)
+    monkeypatch.setattr(DiskArray, "__array__", few)
     clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, seeds=1, epochs=1, random_state=0)
     assert len(clf.fit(data.x_train, data.y_train).predict(data.x_train)) == len(X)
 
 
 def test_wide_inputs_are_read_in_the_same_blocks_from_memory_and_from_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "BLOCK_BYTES", 4 * 64 * 7)
-    in_file = rows.blocks(Rows.of(on_disk(tmp_path / "x.npy", X)))
+    in_file = rows.blocks(DiskArray.of(on_disk(tmp_path / "x.npy", X)))
     assert [len(part) for part in rows.blocks(torch.from_numpy(X))] == [len(part) for part in in_file]

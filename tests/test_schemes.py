@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from invariantnet.inference import SymmetryPosterior
-from invariantnet.inference.schemes import SchemePosterior, log_density, scheme_posterior
+from invariantnet.inference.mixture_posterior import MixturePosterior, log_density, mixture_posterior
 
 NAMES = ("trivial", "rot90", "flips")
 
@@ -34,7 +34,7 @@ def exact_means(log_likelihood, alpha, n=200):
 @pytest.mark.parametrize("alpha", [(1.0, 1.0, 1.0), (2.0, 2.0, 2.0), (0.5, 0.5, 0.5)])
 def test_variational_posterior_against_the_exact_one(alpha):
     values = labels(60, (0.7, 0.2, 0.1))
-    found = scheme_posterior(values, NAMES, alpha=alpha)
+    found = mixture_posterior(values, NAMES, alpha=alpha)
     np.testing.assert_allclose(found.mean, exact_means(values, alpha), atol=0.02)
     assert found.mean.sum() == pytest.approx(1)
     assert (found.r_hat < 1.01).all()
@@ -43,10 +43,10 @@ def test_variational_posterior_against_the_exact_one(alpha):
 
 
 def test_nuts_agrees_with_the_exact_and_the_variational_posterior(monkeypatch):
-    monkeypatch.setattr("invariantnet.inference.schemes.SAMPLES", 600)
+    monkeypatch.setattr("invariantnet.inference.mixture_posterior.SAMPLES", 600)
     values = labels(40, (0.8, 0.1, 0.1), seed=1)
-    sampled = scheme_posterior(values, NAMES, method="nuts")
-    fitted = scheme_posterior(values, NAMES)
+    sampled = mixture_posterior(values, NAMES, method="nuts")
+    fitted = mixture_posterior(values, NAMES)
     exact = exact_means(values, (1.0, 1.0, 1.0))
     assert (sampled.method, sampled.concentration, sampled.samples.shape) == ("nuts", None, (2, 300, 3))
     error = sampled.samples.std((0, 1)) / np.sqrt(sampled.effective_sample_size)
@@ -57,13 +57,13 @@ def test_nuts_agrees_with_the_exact_and_the_variational_posterior(monkeypatch):
 
 
 def test_more_labels_narrow_the_interval_around_the_truth():
-    few, many = (scheme_posterior(labels(n, (0.9, 0.05, 0.05)), NAMES).interval()[0] for n in (30, 1000))
+    few, many = (mixture_posterior(labels(n, (0.9, 0.05, 0.05)), NAMES).interval()[0] for n in (30, 1000))
     assert many[1] - many[0] < 0.4 * (few[1] - few[0])
     assert many[0] < 0.9 < many[1]
 
 
 def test_prior_alone_if_the_labels_say_nothing():
-    found = scheme_posterior(np.zeros((3, 50)), NAMES, alpha=(2.0, 1.0, 1.0))
+    found = mixture_posterior(np.zeros((3, 50)), NAMES, alpha=(2.0, 1.0, 1.0))
     np.testing.assert_allclose(found.mean, [0.5, 0.25, 0.25], atol=0.02)
 
 
@@ -73,15 +73,15 @@ def test_effective_sample_size_and_r_hat():
     slow = np.zeros((2, 2000, 1))
     for t in range(1, 2000):
         slow[:, t] = 0.9 * slow[:, t - 1] + rng.normal(size=(2, 1))
-    free = SchemePosterior(NAMES, independent, "nuts")
+    free = MixturePosterior(NAMES, independent, "nuts")
     assert (free.effective_sample_size > 3000).all()
     assert (free.r_hat < 1.01).all()
     # An autoregression of 0.9 is worth 4000 · (1 − 0.9) / (1 + 0.9) independent draws.
-    tied = SchemePosterior(("x",), slow, "nuts").effective_sample_size[0]
+    tied = MixturePosterior(("x",), slow, "nuts").effective_sample_size[0]
     assert tied == pytest.approx(4000 / 19, rel=0.5)
-    assert SchemePosterior(("x",), slow / 1000, "nuts").effective_sample_size[0] == pytest.approx(tied)
+    assert MixturePosterior(("x",), slow / 1000, "nuts").effective_sample_size[0] == pytest.approx(tied)
     apart = independent + np.array([0.0, 0.5])[:, None, None]
-    assert (SchemePosterior(NAMES, apart, "nuts").r_hat > 1.2).all()
+    assert (MixturePosterior(NAMES, apart, "nuts").r_hat > 1.2).all()
 
 
 @pytest.mark.parametrize("draws", [40, 41])
@@ -92,7 +92,7 @@ def test_effective_sample_size_against_a_plain_loop(draws, memory):
     samples = rng.normal(size=(2, draws, 2))
     for t in range(1, draws):
         samples[:, t, 0] += memory * samples[:, t - 1, 0]
-    found = SchemePosterior(("x", "y"), samples, "nuts").effective_sample_size
+    found = MixturePosterior(("x", "y"), samples, "nuts").effective_sample_size
     for column in (0, 1):
         chains = [chain - chain.mean() for chain in samples[..., column]]
         covariance = [sum(c[: draws - lag] @ c[lag:] for c in chains) for lag in range(draws)]
@@ -118,12 +118,12 @@ def test_r_hat_against_a_plain_loop(draws):
     means = np.array([half.mean() for half in halves])
     between = n * sum((means - means.mean()) ** 2) / 3
     expected = np.sqrt(((n - 1) / n * within + between / n) / within)
-    found = SchemePosterior(("x",), samples, "nuts").r_hat
+    found = MixturePosterior(("x",), samples, "nuts").r_hat
     assert found == pytest.approx([expected])
 
 
 def test_interval_against_scipy():
-    found = scheme_posterior(np.zeros((2, 1)), NAMES[:2], alpha=(8.0, 2.0))
+    found = mixture_posterior(np.zeros((2, 1)), NAMES[:2], alpha=(8.0, 2.0))
     np.testing.assert_allclose(found.interval(0.9)[0], stats.beta(8, 2).ppf([0.05, 0.95]), atol=0.03)
 
 
@@ -131,13 +131,13 @@ def test_a_posterior_is_asked_with_a_uniform_prior():
     stored = SymmetryPosterior(
         NAMES, (1, 4, 4), (1.0, 0.0, 0.0), (0.0,) * 3, (0.0,) * 3, 10, pointwise=labels(10, (0.7, 0.2, 0.1))
     )
-    expected = scheme_posterior(stored.pointwise, NAMES, alpha=1.0, seed=0)
+    expected = mixture_posterior(stored.pointwise, NAMES, alpha=1.0, seed=0)
     np.testing.assert_array_equal(stored.over_schemes().samples, expected.samples)
 
 
 def test_nothing_to_learn_from():
     with pytest.raises(ValueError, match="no label was predicted by every hypothesis"):
-        scheme_posterior(np.zeros((2, 0)), NAMES[:2])
+        mixture_posterior(np.zeros((2, 0)), NAMES[:2])
     stored = SymmetryPosterior(NAMES, (1, 4, 4), (1.0, 0.0, 0.0), (0.0,) * 3, (0.0,) * 3, 10)
     with pytest.raises(ValueError, match="fit again"):
         stored.over_schemes()
@@ -145,9 +145,9 @@ def test_nothing_to_learn_from():
 
 @pytest.mark.parametrize("method", ["variational", "nuts"])
 def test_a_label_of_weight_two_counts_as_two(method, monkeypatch):
-    monkeypatch.setattr("invariantnet.inference.schemes.SAMPLES", 400)
+    monkeypatch.setattr("invariantnet.inference.mixture_posterior.SAMPLES", 400)
     values = labels(60, (0.7, 0.2, 0.1))
-    twice = scheme_posterior(np.concatenate([values, values], axis=1), NAMES, method=method)
-    heavy = scheme_posterior(values, NAMES, weight=np.full(60, 2.0), method=method)
+    twice = mixture_posterior(np.concatenate([values, values], axis=1), NAMES, method=method)
+    heavy = mixture_posterior(values, NAMES, weight=np.full(60, 2.0), method=method)
     assert heavy.mean == pytest.approx(twice.mean, abs=0.03)
     assert heavy.interval() == pytest.approx(twice.interval(), abs=0.08)

@@ -93,7 +93,7 @@ def test_regression_finds_the_symmetry_and_knows_its_error(placement):
         ({"seeds": 1.5}, "seeds is 1.5"),
         ({"epochs": -1}, "epochs is -1"),
         ({"tolerance": float("nan")}, "tolerance is nan"),
-        ({"groups": [inv.group("rot90", shape=(4, 4))]}, "rot90 acts on 16 numbers, an input has 64"),
+        ({"groups": [inv.symmetry("rot90", shape=(4, 4))]}, "rot90 acts on 16 numbers, an input has 64"),
     ],
 )
 def test_bad_parameters(change, fault):

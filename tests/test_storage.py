@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from invariantnet import storage
+from invariantnet._system import files as storage
 
 
 def test_json_round_trip_and_nothing_left_over(tmp_path):

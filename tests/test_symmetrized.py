@@ -9,7 +9,7 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet.nn import Symmetrized, cnn, mlp
-from invariantnet.training import seeded
+from invariantnet._system.torch_state import seeded
 
 PLACEMENTS = ["weights", "features", "outputs"]
 placements = pytest.mark.parametrize("placement", PLACEMENTS)
@@ -25,7 +25,7 @@ def inputs(dim, n=5):
 
 
 def groups(*which, shape=(4, 4)):
-    return [inv.group(name, shape=shape) for name in which]
+    return [inv.symmetry(name, shape=shape) for name in which]
 
 
 def naive(module, placement, candidates, pi, x):
@@ -130,7 +130,7 @@ def test_deep_mlp_pools_before_its_head():
 
 
 def test_huge_group_is_exact_by_weights_and_says_so_if_it_is_not():
-    everything = inv.group("permutations", shape=(20, 2))
+    everything = inv.symmetry("permutations", shape=(20, 2))
     exact, sampled = (Symmetrized(network(40), [everything], p) for p in ("weights", "features"))
     x = inputs(40)
     assert exact.exact

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from torch import nn
 
-from invariantnet import InvariantClassifier, team
-from invariantnet import fit as module
-from invariantnet.datasets import load
-from invariantnet.fit import Settings, fit
-from invariantnet.team import Team, together
+from invariantnet import InvariantClassifier
+from invariantnet.training import distributed as team
+from invariantnet.app import runs as module
+from invariantnet.data import load
+from invariantnet.app.runs import Settings, fit
+from invariantnet.training.distributed import Team, together
 
 BIN = Path(sys.executable).parent
 FIT = (

@@ -11,7 +11,9 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.nn import BayesianLinear, Symmetrized, cnn, invariant_net, mlp
 from invariantnet.objectives import LogPosterior
-from invariantnet.training import Training, log_probabilities, one_cycle, seeded, train
+from invariantnet.training.config import Training
+from invariantnet.training.loop import log_probabilities, one_cycle, train
+from invariantnet._system.torch_state import seeded
 
 SHAPE = (4, 4)
 
@@ -23,7 +25,7 @@ def problem(n=400, seed=0):
 
 
 def rotations():
-    return inv.group("rot90", shape=SHAPE)
+    return inv.symmetry("rot90", shape=SHAPE)
 
 
 MODELS = {
@@ -118,7 +120,7 @@ def test_grey_and_coloured_images(shape, bayesian):
     x = torch.rand(2, int(torch.tensor(shape).prod()))
     assert cnn(shape, 5, bayesian=bayesian)(x).shape == (2, 5)
     assert mlp(shape, 5, bayesian=bayesian)(x).shape == (2, 5)
-    group = inv.group("flips", shape=shape)
+    group = inv.symmetry("flips", shape=shape)
     assert invariant_net([group], 5)(x).shape == (2, 5)
 
 
@@ -153,13 +155,14 @@ def test_steps_do_not_wait_for_new_memory():
     """In a process of its own: what was allocated before decides what is kept."""
     code = """
 import resource, torch
-from invariantnet import group
+from invariantnet import symmetry
 from invariantnet.nn import Symmetrized, mlp
-from invariantnet.training import Training, train
+from invariantnet.training.config import Training
+from invariantnet.training.loop import train
 torch.set_num_threads(1)
 pages = []
 train(
-    lambda: Symmetrized(mlp((28, 28), 10), [group("d4", shape=(28, 28))]),
+    lambda: Symmetrized(mlp((28, 28), 10), [symmetry("d4", shape=(28, 28))]),
     torch.rand(256, 784), torch.zeros(256).long(), Training(epochs=40, validation=0.0), 0,
     on_step=lambda _: pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt),
 )

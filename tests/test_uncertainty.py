@@ -9,15 +9,17 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
-from invariantnet.inference.weights import DRAWS, MEMBERS, train_uncertain, trainings
+from invariantnet.uncertainty import DRAWS, MEMBERS, train_uncertain, trainings
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import BayesianConv2d, BayesianLinear, Draws, Symmetrized, bayesian, convnet, mlp
 from invariantnet.nn.bayesian import draw_weights
-from invariantnet.training import Training, seeded, train
+from invariantnet.training.config import Training
+from invariantnet._system.torch_state import seeded
+from invariantnet.training.loop import train
 
 KINDS = ("ensemble", "bbb", "laplace")
 BRIEF = Training(epochs=3, batch_size=32, learning_rate=1e-2, validation=0.0, schedule="one-cycle")
-ROT = inv.group("rot90", shape=(4, 4))
+ROT = inv.symmetry("rot90", shape=(4, 4))
 
 
 def problem(n=120, seed=0):

@@ -15,11 +15,11 @@ import pytest
 from PIL import Image
 
 from invariantnet import InvariantClassifier
-from invariantnet.datasets import load
-from invariantnet.fit import Settings, _with_test_set, fit, predict
-from invariantnet.inference.evidence import BlockScore
-from invariantnet.inference.store import FolderStore
-from invariantnet.storage import locked
+from invariantnet.data import load
+from invariantnet.app.runs import Settings, _with_test_set, fit, predict
+from invariantnet.inference.scoring import BlockScore
+from invariantnet.inference.cache import FolderCache
+from invariantnet._system.files import locked
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
 DIGITS = ("fit", "digits:rotated", "--groups", "rot90", "--examples", "600", "--hidden", "32", "--epochs", "10")
@@ -244,7 +244,7 @@ def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
 
 
 def test_a_fit_interrupted_after_its_training_does_not_train_again(tmp_path, monkeypatch):
-    import invariantnet.fit as module
+    import invariantnet.app.runs as module
 
     settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, seeds=1, epochs=1)
     fit(settings, tmp_path / "undisturbed")
@@ -265,7 +265,7 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(tmp_path, mon
 
 
 def test_a_finished_fit_is_not_trained_again(tmp_path, monkeypatch, capfd):
-    import invariantnet.fit as module
+    import invariantnet.app.runs as module
 
     settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, seeds=1, epochs=1)
     record = fit(settings, tmp_path)
@@ -314,15 +314,15 @@ def test_somebody_elses_folder_of_the_name_is_not_removed(tmp_path):
 
 
 def test_store_takes_a_torn_file_for_an_absent_one(tmp_path):
-    store = FolderStore(tmp_path)
+    store = FolderCache(tmp_path)
     store["../a"] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
-    again = FolderStore(tmp_path)
+    again = FolderCache(tmp_path)
     assert "../a" in again
     np.testing.assert_array_equal(again["../a"].log_likelihood, [1.0, 2.0])
     assert again["../a"].accuracy == {"x": 0.5}
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-3])
-    assert "../a" not in FolderStore(tmp_path)
+    assert "../a" not in FolderCache(tmp_path)
     del again["../a"]
     assert list(again) == []
     assert list(tmp_path.iterdir()) == []

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from invariantnet.cli import main
-from invariantnet.persistence import MODEL, RUN
+from invariantnet.app.cli import main
+from invariantnet.estimator.persistence import MODEL, RUN
 
 RNG = np.random.default_rng(0)
 N = 24

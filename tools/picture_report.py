@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from invariantnet.fit import Settings, fit
+from invariantnet.app.runs import Settings, fit
 
 PICTURE = Path(__file__).parent.parent / "docs/pictures/report.png"
 

@@ -1,5 +1,5 @@
 """`python -m invariantnet` is the `invariantnet` command."""
 
-from invariantnet.cli import main
+from invariantnet.app.cli import main
 
 main()

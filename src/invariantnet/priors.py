@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -70,3 +71,17 @@ def as_prior(prior: Dirichlet | float | Sequence[float] | None, schemes: int) ->
     if len(found.alpha) != schemes:
         raise ValueError(f"the prior has {len(found.alpha)} parameters, but there are {schemes} schemes.")
     return found
+
+
+def alphas(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
+    """One α for each hypothesis, from one for all or one for each."""
+    values = np.full(schemes, alpha, dtype=float) if np.ndim(alpha) == 0 else np.array(alpha, float)
+    if values.shape != (schemes,) or not (values > 0).all() or not np.isfinite(values).all():
+        raise ValueError(f"α = {alpha} is no prior for {schemes} hypotheses: pass positive numbers, one for each.")
+    return values
+
+
+def log_prior_of(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
+    r"""$\log E[\pi_k] = \log \alpha_k / \sum_j \alpha_j$ of a Dirichlet prior on π."""
+    logs = np.log(alphas(alpha, schemes))
+    return logs - np.logaddexp.reduce(logs)

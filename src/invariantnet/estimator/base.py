@@ -4,11 +4,11 @@ import contextlib
 import html
 import math
 from abc import abstractmethod
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -17,26 +17,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from invariantnet import exporting, persistence
-from invariantnet.estimator.candidates import MOST_COPIES, candidates, compared_units
-from invariantnet.estimator.checks import check_parameters, checked_inputs, usable_device
-from invariantnet.groups import Group
+from invariantnet._system.progress import evidence_bar, timed, training_bar
+from invariantnet._system.sizes import must_fit
+from invariantnet._system.torch_state import threads
+from invariantnet.choices import Method, Placement, Pool, Uncertainty
+from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
+from invariantnet.data.duplicates import merge_duplicates
+from invariantnet.data.examples import Examples
+from invariantnet.data.fingerprint import fingerprint
+from invariantnet.estimator import onnx as exporting
+from invariantnet.estimator import persistence
+from invariantnet.estimator.validation import check_parameters, checked_inputs, usable_device
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.compared import DECAYED, DEEP, LITTLE_DECAY, Compared
-from invariantnet.inference.evidence import BlockScore
+from invariantnet.inference.cache import ScoreCache
+from invariantnet.inference.hypotheses import MOST_COPIES, candidates, compared_units
 from invariantnet.inference.laplace import laplace_evidence
-from invariantnet.inference.weights import Uncertainty, train_uncertain, trainings
+from invariantnet.inference.models import DECAYED, DEEP, LITTLE_DECAY, Compared
 from invariantnet.likelihoods import Likelihood
-from invariantnet.measures import TRIVIAL
-from invariantnet.memory import must_fit
 from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
-from invariantnet.nn.symmetrized import Placement, Pool
-from invariantnet.progress import evidence_bar, timed, training_bar
-from invariantnet.rows import Rows, as_inputs, blocks, read
-from invariantnet.training import Training, threads, train
-from invariantnet.weighting import merge_equal
+from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.group import Group
+from invariantnet.training.config import Training
+from invariantnet.training.loop import train
+from invariantnet.uncertainty import train_uncertain, trainings
 
-Method = Literal["evidence", "heldout", "paper"]
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
 Backbone = Callable[[tuple[int, ...], int], nn.Module]
 
@@ -58,7 +62,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        groups: str | Sequence[str | Group] = "auto",
+        symmetries: str | Sequence[str | Group] = "auto",
         input_shape: tuple[int, ...] | None = None,
         method: Method = "evidence",
         *,
@@ -71,14 +75,14 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         tolerance: float = 0.0,
         joins: bool = True,
         prior: float | Sequence[float] = 1.0,
-        seeds: int = 2,
+        n_networks: int = 2,
         epochs: int | None = None,
-        jobs: int = 1,
+        n_jobs: int = 1,
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.groups = groups
+        self.symmetries = symmetries
         self.input_shape = input_shape
         self.method = method
         self.backbone = backbone
@@ -90,9 +94,9 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         self.tolerance = tolerance
         self.joins = joins
         self.prior = prior
-        self.seeds = seeds
+        self.n_networks = n_networks
         self.epochs = epochs
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -110,14 +114,14 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         y: Any,
         sample_weight: Any = None,
         *,
-        store: MutableMapping[str, BlockScore] | None = None,
+        cache: ScoreCache | None = None,
     ) -> Fitted:
-        """Fit, and keep the score of every network of the comparison in `store`; what is there is not repeated."""
+        """Fit, and keep the score of every network of the comparison in `cache`; what is there is not repeated."""
         check_parameters(self)
         for name in ("path_", "cpu_seconds_"):  # of an earlier fit by another method
             self.__dict__.pop(name, None)
         values = checked_inputs(self, X, reset=True)
-        values, targets, weights = merge_equal(values, self._targets(y, len(values)), sample_weight)
+        values, targets, weights = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
         features = math.ceil(max(1, self._compared.width) * self.hidden)
         must_fit(
@@ -129,20 +133,20 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         if all(bool((part == read(x[:1])).all()) for part in blocks(x)):
             raise ValueError("all inputs are equal: there is nothing to learn from.")
         device = usable_device(self.device)
-        x, t = x.to(device), torch.from_numpy(targets).to(device)
         w = None if weights is None else torch.from_numpy(weights).to(device)
-        self.fingerprint_ = persistence.fingerprint(values, targets)
+        examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
+        self.fingerprint_ = fingerprint(values, targets)
         # A power of ten that brings the inputs to order one: a change of units changes nothing.
         squares = sum(float(part.double().square().sum()) for part in blocks(x))
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.hypotheses_ = candidates(self.groups, self.input_shape_, joins=self.joins)
+        self.hypotheses_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
         # Small networks gain nothing from more threads, and lose much where other work runs beside them.
         small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
         with threads(1) if small else contextlib.nullcontext():
             self.threads_ = torch.get_num_threads()
-            fit(x, t, w, seed, {} if store is None else store)
+            fit(examples, seed, cache)
         if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
             raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
         return self
@@ -163,7 +167,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         exporting.export_onnx(self, Path(path))
 
     def make_final_network(self) -> nn.Module:
-        """The network for `group_`, untrained."""
+        """The network for `symmetry_`, untrained."""
         if self.method == "paper":
             network = invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
             layer = network[0]
@@ -175,7 +179,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 )
             return network
         pool: Pool = self.pool if self.placement == "features" else "mean"
-        return self._symmetrized(self._module(self.hidden), self.group_, pool)
+        return self._symmetrized(self._module(self.hidden), self.symmetry_, pool)
 
     def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
         """How unsure each prediction is: in total, and of that `aleatoric` and `epistemic`.
@@ -202,26 +206,26 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         """Targets as the network learns them."""
         return targets
 
-    def _fit_evidence(
-        self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, store: MutableMapping[str, BlockScore]
-    ) -> None:
+    def _fit_evidence(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
         compared = self._compared
         config = Evidence(
-            seeds=self.seeds, jobs=self.jobs, tolerance=max(0.0, self.tolerance), training=compared.training
+            n_networks=self.n_networks,
+            n_jobs=self.n_jobs,
+            tolerance=max(0.0, self.tolerance),
+            training=compared.training,
         )
         self.cpu_seconds_: dict[str, float] = {}
         with evidence_bar(visible=self.verbose > 0) as on_network, timed(self.cpu_seconds_, "comparison"):
             self.posterior_ = gather_evidence(
                 partial(self._compared_network, compared.width),
                 self.hypotheses_,
-                x,
-                y,
+                examples,
                 config=config,
                 likelihood=self.likelihood,
-                weight=weight,
                 alpha=self._alpha,
                 seed=seed,
-                store=store,
+                cache=cache,
+                about=self._about_scores(),
                 on_network=on_network,
             )
         if self.second_opinion:
@@ -230,63 +234,57 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                 found = laplace_evidence(
                     partial(self._compared_network, compared.width),
                     self.hypotheses_,
-                    x,
-                    y,
+                    examples,
                     compared.training,
                     likelihood=self.likelihood,
-                    weight=weight,
                     seed=seed,
-                    jobs=self.jobs,
+                    n_jobs=self.n_jobs,
                 )
             self.posterior_ = replace(self.posterior_, laplace=found)
-        self._train_final(self.posterior_.within(self.tolerance), x, y, weight, seed)
+        self._train_final(self.posterior_.within(self.tolerance), examples, seed)
 
-    def _train_final(self, chosen: str, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int) -> None:
+    def _train_final(self, chosen: str, examples: Examples, seed: int) -> None:
         """The network that is invariant to the chosen group, trained on everything."""
-        self.group_ = next(g for g in self.hypotheses_ if g.name == chosen)
+        self.symmetry_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = final_training(self.epochs, 50 if self.backbone == "mlp" else 12)
-        steps = final.steps(len(x)) * trainings(self.uncertainty)
+        steps = final.steps(len(examples)) * trainings(self.uncertainty)
         with training_bar(
-            steps, f"the network, invariant to {self.group_.name}", visible=self.verbose > 0
+            steps, f"the network, invariant to {self.symmetry_.name}", visible=self.verbose > 0
         ) as on_step:
             self.network_, self.history_ = train_uncertain(
                 self.make_final_network,
-                x,
-                y,
+                examples,
                 final,
                 seed,
                 uncertainty=self.uncertainty,
                 likelihood=self.likelihood,
-                weight=weight,
                 on_step=on_step,
             )
 
-    def _fit_heldout(self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
+    def _fit_heldout(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = HeldOut()
         result = fit_heldout(
             lambda: self._module(self.hidden),
             self.hypotheses_,
-            x,
-            y,
+            examples,
             config=config,
             likelihood=self.likelihood,
-            weight=weight,
             alpha=self._alpha,
             placement=self.placement,
             scale=self.scale_,
             seed=seed,
         )
-        self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(x)))
+        self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(examples)))
         self.path_ = result.history.schemes
-        self._train_final(self.posterior_.favourite, x, y, weight, seed)
+        self._train_final(self.posterior_.favourite, examples, seed)
 
-    def _fit_paper(self, x: Tensor | Rows, y: Tensor, weight: Tensor | None, seed: int, _: Any) -> None:
+    def _fit_paper(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = Training() if self.epochs is None else Training(epochs=self.epochs)
-        self.network_, self.history_ = train(self.make_final_network, x, y, config, seed, weight=weight)
+        self.network_, self.history_ = train(self.make_final_network, examples, config, seed)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
-        self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(x))
-        self.group_ = next(g for g in self.hypotheses_ if g.name == self.posterior_.favourite)
+        self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(examples))
+        self.symmetry_ = next(g for g in self.hypotheses_ if g.name == self.posterior_.favourite)
 
     def _posterior_from(self, probabilities: list[float], examples: int) -> SymmetryPosterior:
         unknown = (float("nan"),) * len(self.hypotheses_)
@@ -298,6 +296,20 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             log_evidence_spread=unknown,
             examples=examples,
         )
+
+    def _about_scores(self) -> dict[str, object]:
+        """What the scores of compared networks depend on, besides the arguments of the comparison itself."""
+        backbone = (
+            self.backbone if isinstance(self.backbone, str) else getattr(self.backbone, "__qualname__", "own")
+        )
+        return {
+            "data": self.fingerprint_,
+            "shape": self.input_shape_,
+            "backbone": backbone,
+            "hidden": self.hidden,
+            "placement": self.placement,
+            "scale": self.scale_,
+        }
 
     @property
     def _alpha(self) -> float | list[float]:
@@ -329,7 +341,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "network_")
         return self.network_
 
-    def _tensor(self, X: Any) -> Tensor | Rows:
+    def _tensor(self, X: Any) -> Tensor | DiskArray:
         like = next(self._fitted().parameters())
         return as_inputs(checked_inputs(self, X, reset=False)).to(like.device, like.dtype)
 

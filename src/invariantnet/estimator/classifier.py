@@ -9,16 +9,16 @@ from torch import Tensor
 
 from invariantnet import metrics
 from invariantnet.estimator.base import InvariantEstimator
-from invariantnet.estimator.checks import as_column
+from invariantnet.estimator.validation import as_column
 from invariantnet.likelihoods import Categorical
-from invariantnet.training import predict
+from invariantnet.training.loop import predict
 
 
 class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[misc]
     """A classifier that finds the symmetry of its data and is exactly invariant to it.
 
     Args:
-        groups: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
+        symmetries: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
             group of the catalogue that acts on the inputs.
         input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
         method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
@@ -38,18 +38,18 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
             the largest group that is affordable, for inputs that will be transformed after training.
         joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
         prior: α of the Dirichlet prior over the hypotheses.
-        seeds: networks per hypothesis, fewer where the first says enough; from two on, up to twice as many while
+        n_networks: networks per hypothesis, fewer where the first says enough; from two on, up to twice as many while
             none has a probability of 95 %, and up to four times where networks, not examples, leave it open.
         epochs: of the final training on everything; by default 50 for an MLP, 12 for other backbones, and more
             where these would make fewer than 500 steps.
-        jobs: processes that train at the same time.
+        n_jobs: processes that train at the same time.
         device: `"auto"` is a GPU where there is one.
         random_state: decides everything that is drawn.
         verbose: 1 shows a progress bar in a terminal.
 
     Attributes:
         posterior_: the `SymmetryPosterior`.
-        group_: the group that the network is invariant to.
+        symmetry_: the group that the network is invariant to.
         hypotheses_: every group that was compared.
         network_: the fitted torch module; a `Symmetrized` has `fold()` for plain layers.
         history_: the final training, epoch by epoch.
@@ -60,8 +60,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
 
     >>> import invariantnet as inv
     >>> data = inv.datasets.load("digits:flipped")
-    >>> clf = InvariantClassifier(groups=["flips"], input_shape=(8, 8), seeds=1, epochs=10, random_state=0)
-    >>> clf.fit(data.x_train, data.y_train).group_.name
+    >>> clf = InvariantClassifier(symmetries=["flips"], input_shape=(8, 8), n_networks=1, epochs=10, random_state=0)
+    >>> clf.fit(data.x_train, data.y_train).symmetry_.name
     'flips'
 
     """

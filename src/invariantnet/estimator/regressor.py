@@ -10,10 +10,10 @@ from sklearn.base import RegressorMixin
 from torch import Tensor
 
 from invariantnet.estimator.base import InvariantEstimator
-from invariantnet.estimator.checks import as_column
-from invariantnet.inference.compared import LITTLE_DECAY
+from invariantnet.estimator.validation import as_column
+from invariantnet.inference.models import LITTLE_DECAY
 from invariantnet.likelihoods import Gaussian
-from invariantnet.training import predict
+from invariantnet.training.loop import predict
 
 
 class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[misc]
@@ -24,7 +24,7 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 4))
     >>> y = abs(X).max(1)
-    >>> reg = InvariantRegressor(groups=["reversal", "sign"], seeds=1, random_state=0).fit(X, y)
+    >>> reg = InvariantRegressor(symmetries=["reversal", "sign"], n_networks=1, random_state=0).fit(X, y)
     >>> reg.posterior_.favourite
     'reversal+sign'
 

@@ -13,18 +13,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributions import Dirichlet, kl_divergence
 from torch.nn import functional as F
 
-from invariantnet.groups import Group
-from invariantnet.inference.posterior import alphas
-from invariantnet.inference.schemes import SchemePosterior
+from invariantnet._system.torch_state import seeded
+from invariantnet.choices import Placement
+from invariantnet.data.arrays import read
+from invariantnet.data.examples import Examples
+from invariantnet.inference.mixture_posterior import MixturePosterior
 from invariantnet.likelihoods import Categorical, Likelihood
-from invariantnet.nn.symmetrized import Placement, Symmetrized
-from invariantnet.rows import Rows, read
-from invariantnet.training import History, Training, seeded, train
+from invariantnet.nn.symmetrized import Symmetrized
+from invariantnet.priors import alphas
+from invariantnet.symmetries.group import Group
+from invariantnet.training.config import History, Training
+from invariantnet.training.loop import train
 
 BRIEF = Training(
     epochs=8,
@@ -65,45 +69,42 @@ class HeldOutResult:
     responsibilities: Float[Tensor, "features schemes"] | None
     history: History
 
-    def over_schemes(self, seed: int = 0) -> SchemePosterior:
+    def over_schemes(self, seed: int = 0) -> MixturePosterior:
         """The posterior over π, where every feature has a scheme of its own."""
         if self.concentration is None or self.responsibilities is None:
             raise ValueError("features have no schemes of their own here: fit with posterior='neurons'.")
         with seeded(seed):
-            return SchemePosterior.of_dirichlet(self.network.names, self.concentration, "neurons")
+            return MixturePosterior.of_dirichlet(self.network.names, self.concentration, "neurons")
 
 
 def fit_heldout(
     make_module: Callable[[], nn.Module],
-    groups: Sequence[Group],
-    x: Float[Tensor, "n dim"] | Rows,
-    y: Shaped[Tensor, " n"],
+    symmetries: Sequence[Group],
+    examples: Examples,
     *,
     config: HeldOut,
     likelihood: Likelihood | None = None,
-    weight: Float[Tensor, " n"] | None = None,
     alpha: float | Sequence[float] = 1.0,
     placement: Placement = "features",
     scale: float = 1.0,
     seed: int = 0,
 ) -> HeldOutResult:
     """Fit weights and π in alternation."""
-    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
-    size = max(1, round(config.share * len(x)))
+    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
+    size = max(1, round(config.share * len(examples)))
     held, kept = order[:size], order[size:]
     if not len(kept):
-        raise ValueError(f"{len(x)} examples leave none to train on: pass more data.")
+        raise ValueError(f"{len(examples)} examples leave none to train on: pass more data.")
     if config.posterior == "neurons" and placement != "features":
         raise ValueError(f"features have schemes of their own with placement 'features', not {placement!r}.")
     likelihood = likelihood or Categorical()
-    prior = alphas(alpha, len(groups)).tolist()
-    held_weight, kept_weight = (None if weight is None else weight[part] for part in (held, kept))
-    chooser = _SchemeLearner(x[held], y[held], held_weight, likelihood, prior, config)
+    prior = alphas(alpha, len(symmetries)).tolist()
+    chooser = _MixtureLearner(examples[held], likelihood, prior, config)
 
     def make() -> nn.Module:
         return Symmetrized(
             make_module(),
-            groups,
+            symmetries,
             placement,
             scale=scale,
             prior=prior,
@@ -112,12 +113,10 @@ def fit_heldout(
 
     network, history = train(
         make,
-        x[kept],
-        y[kept],
+        examples[kept],
         config.training,
         seed,
         likelihood=likelihood,
-        weight=kept_weight,
         on_step=chooser,
         skip=("logits",),
     )
@@ -127,26 +126,24 @@ def fit_heldout(
     return HeldOutResult(network, network.probabilities, concentration, each, history)
 
 
-class _SchemeLearner:
+class _MixtureLearner:
     """Takes one step in π, on held-out examples, after every step of the weights."""
 
     def __init__(
         self,
-        x: Tensor | Rows,
-        y: Tensor,
-        weight: Tensor | None,
+        examples: Examples,
         likelihood: Likelihood,
         alpha: Sequence[float],
         config: HeldOut,
     ) -> None:
-        self.x, self.y, self.weight, self.likelihood, self.config = x, y, weight, likelihood, config
-        self.prior, schemes = Dirichlet(torch.tensor(alpha, device=y.device)), len(alpha)
+        self.examples, self.likelihood, self.config = examples, likelihood, config
+        self.prior, schemes = Dirichlet(torch.tensor(alpha, device=examples.device)), len(alpha)
         # q starts as the uniform distribution; a point, and every feature's scheme, starts at its middle.
         start = torch.ones(schemes).expm1().log() if config.posterior == "dirichlet" else torch.zeros(schemes)
         self._start(start)
 
     def _start(self, value: Tensor) -> None:
-        self.parameter = nn.Parameter(value.to(self.y.device))
+        self.parameter = nn.Parameter(value.to(self.examples.device))
         self.optimizer = torch.optim.Adam([self.parameter], lr=self.config.learning_rate)
 
     def concentration(self) -> Tensor:
@@ -158,8 +155,8 @@ class _SchemeLearner:
         assert isinstance(network, Symmetrized)
         if self.config.posterior == "neurons" and self.parameter.ndim == 1:
             self._start(torch.zeros(network.features, len(self.parameter)))
-        batch = torch.randint(len(self.x), (min(self.config.batch_size, len(self.x)),))
-        n = len(self.x)
+        n = len(self.examples)
+        batch = self.examples[torch.randint(n, (min(self.config.batch_size, n),))]
         if self.config.posterior == "point":
             pi = F.softmax(self.parameter, dim=-1)
             # On logits, with the Jacobian, so that no corner is infinite.
@@ -174,9 +171,9 @@ class _SchemeLearner:
             pi = q.rsample()
             rest = -kl_divergence(q, self.prior)
         # As it would predict: running statistics must not learn from what is held out.
-        log_prob = self.likelihood.log_prob(network.eval()(read(self.x[batch]), pi), self.y[batch])
+        log_prob = self.likelihood.log_prob(network.eval()(read(batch.x), pi), batch.y)
         network.train()
-        log_likelihood = log_prob.mean() if self.weight is None else (self.weight[batch] * log_prob).mean()
+        log_likelihood = batch.weighted_mean(log_prob)
         (gradient,) = torch.autograd.grad(-(log_likelihood + rest / n), [self.parameter])
         self.parameter.grad = gradient
         self.optimizer.step()

@@ -17,14 +17,16 @@ from typing import Any
 
 import joblib
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.groups import Group
+from invariantnet.data.arrays import blocks, read
+from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Likelihood
-from invariantnet.rows import Rows, blocks, read
-from invariantnet.training import Training, predict, train
+from invariantnet.symmetries.group import Group
+from invariantnet.training.config import Training
+from invariantnet.training.loop import predict, train
 
 BATCH = 256
 ROUNDS = 100
@@ -75,53 +77,44 @@ class LayerPosterior:
         return self.mean + self.output_vectors @ (noise / self.total_precision.sqrt()) @ self.input_vectors.mT
 
 
-def log_marginal_likelihood(
-    network: nn.Module,
-    x: Float[Tensor, "n dim"] | Rows,
-    y: Shaped[Tensor, " n"],
-    likelihood: Likelihood,
-    weight: Float[Tensor, " n"] | None = None,
-) -> float:
+def log_marginal_likelihood(network: nn.Module, examples: Examples, likelihood: Likelihood) -> float:
     """Laplace's approximation of log p(D), over all linear and convolutional layers that learn."""
-    each = likelihood.log_prob(predict(network, x, likelihood), y).double()
-    log_likelihood = float((each if weight is None else each * weight).sum())
-    return log_likelihood + sum(layer.log_occam for layer in posterior(network, x, likelihood, weight).values())
+    each = likelihood.log_prob(predict(network, examples.x, likelihood), examples.y).double()
+    log_likelihood = float((each if examples.weight is None else each * examples.weight).sum())
+    return log_likelihood + sum(layer.log_occam for layer in posterior(network, examples, likelihood).values())
 
 
 def laplace_evidence(
     make_network: Callable[[Group], nn.Module],
-    groups: Sequence[Group],
-    x: Float[Tensor, "n dim"] | Rows,
-    y: Shaped[Tensor, " n"],
+    symmetries: Sequence[Group],
+    examples: Examples,
     training: Training,
     *,
     likelihood: Likelihood,
-    weight: Float[Tensor, " n"] | None = None,
     seed: int = 0,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> tuple[float, ...]:
     """Of every hypothesis, with a network trained on everything: a second opinion on the prequential evidence."""
 
-    def one(group: Group) -> float:
-        network, _ = train(lambda: make_network(group), x, y, training, seed, likelihood=likelihood, weight=weight)
-        return log_marginal_likelihood(network, x, y, likelihood, weight)
+    def one(symmetry: Group) -> float:
+        network, _ = train(lambda: make_network(symmetry), examples, training, seed, likelihood=likelihood)
+        return log_marginal_likelihood(network, examples, likelihood)
 
-    return tuple(joblib.Parallel(n_jobs=jobs)(joblib.delayed(one)(group) for group in groups))
+    return tuple(joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(one)(symmetry) for symmetry in symmetries))
 
 
 def posterior(
     network: nn.Module,
-    x: Float[Tensor, "n dim"] | Rows,
+    examples: Examples,
     likelihood: Likelihood,
-    weight: Float[Tensor, " n"] | None = None,
     *,
     last_only: bool = False,
 ) -> dict[str, LayerPosterior]:
     """The posterior of every layer that learns, in the order of their calls; or of the last one alone."""
-    chosen = layers_of(network, read(x[:1]))
+    chosen = layers_of(network, read(examples.x[:1]))
     if last_only:
         chosen = dict([list(chosen.items())[-1]]) if chosen else {}
-    factors = _factors(network, x, likelihood, chosen, weight)
+    factors = _factors(network, examples, likelihood, chosen)
     return {
         name: LayerPosterior.of(_matrix(layer), A.double().cpu(), B.double().cpu())
         for (name, layer), (A, B) in zip(chosen.items(), factors, strict=True)
@@ -129,19 +122,14 @@ def posterior(
 
 
 def draw_last_layer(
-    network: nn.Module,
-    x: Float[Tensor, "n dim"] | Rows,
-    likelihood: Likelihood,
-    count: int,
-    seed: int,
-    weight: Float[Tensor, " n"] | None = None,
+    network: nn.Module, examples: Examples, likelihood: Likelihood, count: int, seed: int
 ) -> dict[str, Float[Tensor, "draws ..."]]:
     """Draws of the weights and biases of the last layer, by their names."""
-    layers = layers_of(network, read(x[:1]))
+    layers = layers_of(network, read(examples.x[:1]))
     name, layer = list(layers.items())[-1] if layers else ("", None)
     if not isinstance(layer, nn.Linear) or layer.bias is None:
         raise ValueError("Laplace needs a network that ends with nn.Linear: use uncertainty='ensemble'.")
-    found = posterior(network, x, likelihood, weight, last_only=True)[name]
+    found = posterior(network, examples, likelihood, last_only=True)[name]
     drawn = found.draw(count, torch.Generator().manual_seed(seed)).to(layer.weight)
     return {f"{name}.weight": drawn[..., :-1].contiguous(), f"{name}.bias": drawn[..., -1].contiguous()}
 
@@ -172,19 +160,15 @@ def _calls(network: nn.Module, layers: Sequence[Layer]) -> Iterator[list[tuple[L
 
 @torch.enable_grad()
 def _factors(
-    network: nn.Module,
-    x: Tensor | Rows,
-    likelihood: Likelihood,
-    layers: Mapping[str, Layer],
-    weight: Tensor | None,
+    network: nn.Module, examples: Examples, likelihood: Likelihood, layers: Mapping[str, Layer]
 ) -> list[tuple[Tensor, Tensor]]:
     network.eval()
     A: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
     B: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
     rows: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
     start = 0
-    for part in blocks(x, BATCH):
-        w = None if weight is None else weight[start : start + len(part)].to(part)
+    for part in blocks(examples.x, BATCH):
+        w = None if examples.weight is None else examples.weight[start : start + len(part)].to(part)
         start += len(part)
         with _calls(network, list(layers.values())) as calls:
             outputs = network(part)

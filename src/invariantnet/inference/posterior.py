@@ -1,20 +1,16 @@
 """The answer: a posterior over hypotheses, and a verdict in words."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from invariantnet.actions import count_words
-from invariantnet.inference.schemes import SchemePosterior, scheme_posterior
+from invariantnet._system.words import count_words
+from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 
 DECISIVE = 0.99
 STRONG = 0.90
-BOOTSTRAPS = 2000
-MIXES = 40
-CHUNK = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,17 @@ class Price:
     """Held-out loss above that of the best hypothesis, where all saw the same data."""
     accuracy: dict[str, float]
     """Held-out accuracy on inputs moved by each candidate's transformations; `trivial` is as they are."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a race stood after one block."""
+
+    examples: int
+    """Labels predicted so far."""
+    log_evidence: dict[str, float]
+    """Log evidence of every hypothesis still in the race."""
+    probabilities: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class SymmetryPosterior:
     dropped: tuple[str, ...] = ()
     """Hypotheses given up early as hopeless; their log evidence is an upper bound."""
     prices: tuple[Price, ...] = ()
-    race: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    race: tuple[Stage, ...] = field(default=(), repr=False)
     """After every block: labels predicted, and evidence and probability of each hypothesis so far."""
     guessing: float | None = None
     """Log evidence of one who knows the earlier labels but no input; None where it was not compared."""
@@ -102,11 +109,11 @@ class SymmetryPosterior:
 
     def over_schemes(
         self, method: Literal["variational", "nuts"] = "variational", alpha: float = 1.0, seed: int = 0
-    ) -> SchemePosterior:
+    ) -> MixturePosterior:
         """The posterior over π from the labels that every hypothesis predicted; right after fitting only."""
         if self.pointwise is None:
             raise ValueError("the predictions behind this posterior were not stored: fit again, by evidence.")
-        return scheme_posterior(
+        return mixture_posterior(
             self.pointwise, self.names, weight=self.counts, alpha=alpha, method=method, seed=seed
         )
 
@@ -130,57 +137,3 @@ class SymmetryPosterior:
         affordable = [price for price in self.prices if price.nats_per_example <= tolerance]
         largest = max(affordable, key=lambda price: (price.order, -price.nats_per_example), default=None)
         return largest.name if largest else self.favourite
-
-
-def mean_prediction(log_likelihood: Float[np.ndarray, "schemes seeds n"]) -> Float[np.ndarray, "schemes n"]:
-    r"""$\log \frac1S \sum_s p_{iks}$: a hypothesis predicts with the average of its networks."""
-    return np.logaddexp.reduce(log_likelihood, axis=1) - np.log(log_likelihood.shape[1])
-
-
-def bootstrap_probabilities(
-    log_likelihood: Float[np.ndarray, "schemes seeds examples"],
-    log_prior: Float[np.ndarray, " schemes"],
-    seed: int,
-    weight: Float[np.ndarray, " examples"] | float = 1.0,
-    draws: int = BOOTSTRAPS,
-) -> Float[np.ndarray, " schemes"]:
-    r"""Posterior that knows its evidence is a finite sample (pseudo-BMA+, Yao et al. 2018).
-
-    The sum over the examples seen would be other examples' sum on another day, and other networks' predictions.
-    Bayesian bootstrap: average $\mathrm{softmax}_k(\log p_k + n \sum_i w_i \log \sum_s u_s p_{iks})$ over $w$ and
-    $u$ uniform on their simplices.
-    """
-    schemes, seeds, examples = log_likelihood.shape
-    rng = np.random.default_rng(seed)
-    total = np.zeros(schemes)
-    mixes = MIXES if seeds > 1 else 1
-    for count in _shares(draws, mixes):
-        u = rng.dirichlet(np.ones(seeds))
-        mixed = np.logaddexp.reduce(log_likelihood + np.log(u)[:, None], axis=1) * weight
-        for size in _shares(count, -(-count * examples // CHUNK)):
-            w = rng.standard_exponential((size, examples))
-            w *= examples / w.sum(1, keepdims=True)
-            score = w @ mixed.T + log_prior
-            score -= score.max(1, keepdims=True)
-            p = np.exp(score)
-            total += (p / p.sum(1, keepdims=True)).sum(0)
-    return total / draws
-
-
-def _shares(total: int, parts: int) -> list[int]:
-    """A number, split as evenly as it goes."""
-    return [len(part) for part in np.array_split(np.arange(total), max(1, parts))]
-
-
-def alphas(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
-    """One α for each hypothesis, from one for all or one for each."""
-    values = np.full(schemes, alpha, dtype=float) if np.ndim(alpha) == 0 else np.array(alpha, float)
-    if values.shape != (schemes,) or not (values > 0).all() or not np.isfinite(values).all():
-        raise ValueError(f"α = {alpha} is no prior for {schemes} hypotheses: pass positive numbers, one for each.")
-    return values
-
-
-def log_prior_of(alpha: float | Sequence[float], schemes: int) -> Float[np.ndarray, " schemes"]:
-    r"""$\log E[\pi_k] = \log \alpha_k / \sum_j \alpha_j$ of a Dirichlet prior on π."""
-    logs = np.log(alphas(alpha, schemes))
-    return logs - np.logaddexp.reduce(logs)

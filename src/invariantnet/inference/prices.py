@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from invariantnet.groups import Group, transform
+from invariantnet.data.arrays import DiskArray, read
 from invariantnet.inference.posterior import Price
 from invariantnet.likelihoods import Likelihood
-from invariantnet.measures import Measure
 from invariantnet.nn.symmetrized import SAMPLED
-from invariantnet.rows import Rows, read
-from invariantnet.training import EVALUATION_BATCH, predict
+from invariantnet.symmetries.group import Group, transform
+from invariantnet.symmetries.measure import Measure
+from invariantnet.training.loop import EVALUATION_BATCH, predict
 
 PRICED = 1000
 """Examples of a block on which accuracies under each transformation are measured."""
@@ -26,7 +26,7 @@ def affordable(block: np.ndarray, tolerance: float) -> list[bool] | None:
 
 
 def prices(
-    groups: Sequence[Group],
+    symmetries: Sequence[Group],
     accuracy: dict[int, dict[str, float]],
     seen: np.ndarray,
     starts: Sequence[int],
@@ -34,7 +34,7 @@ def prices(
 ) -> list[Price]:
     """Cost and benefit of each group, on the last block that it took part in; `starts` are those of the blocks."""
     found = []
-    for k, group in enumerate(groups):
+    for k, group in enumerate(symmetries):
         until = dropped[k] if k in dropped else seen.shape[-1]
         part = seen[:, max(start for start in starts if start < until) : until]
         loss = float(part.sum(1).max() - part[k].sum()) / part.shape[1]
@@ -42,7 +42,7 @@ def prices(
     return found
 
 
-def predict_moved(network: nn.Module, group: Group, x: Tensor | Rows, likelihood: Likelihood) -> Tensor:
+def predict_moved(network: nn.Module, group: Group, x: Tensor | DiskArray, likelihood: Likelihood) -> Tensor:
     """What the network says of each input under an element of the group, drawn for it."""
     elements = Measure.of([group], sampled=SAMPLED).elements
     drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))

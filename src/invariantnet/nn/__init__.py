@@ -1,9 +1,9 @@
 """Layers and networks: the paper's probabilistic layer, Bayes by Backprop, and the networks compared."""
 
+from invariantnet.nn.architectures import cnn, convnet, invariant_net, mlp
 from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear, bayesian
-from invariantnet.nn.draws import Draws
+from invariantnet.nn.ensemble import Draws
 from invariantnet.nn.invariant import InvariantLinear
-from invariantnet.nn.networks import cnn, convnet, invariant_net, mlp
 from invariantnet.nn.symmetrized import Symmetrized
 
 __all__ = [

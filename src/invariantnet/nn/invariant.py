@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.groups import Group
-from invariantnet.nn.scheme import Scheme
+from invariantnet.nn.mixture import Mixture
 from invariantnet.priors import Dirichlet, as_prior
-from invariantnet.reynolds import invariant_basis, product
+from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.reynolds import invariant_basis, product
 
 COLDEST = 1e-6
 Identity = Literal["paper", "full"]
@@ -20,7 +20,7 @@ Basis = Literal["orthonormal", "indicator"]
 Draw = Literal["batch", "neuron"]
 
 
-class InvariantLinear(Scheme):
+class InvariantLinear(Mixture):
     r"""Linear layer with a learned distribution π over weight-sharing schemes.
 
     $$W = A^\top (V + I\,p_{q+1}), \qquad V = (p_1 V_1; \dots; p_q V_q) \in \mathbb{R}^{d \times D}$$
@@ -43,8 +43,8 @@ class InvariantLinear(Scheme):
         prior_weight: weight of log p(π | α) against the whole data set; 1 is the formula.
         scheme: a fixed π instead of a learned one; (1, 0) makes the layer of RotNet out of rotations.
 
-    >>> from invariantnet import group
-    >>> layer = InvariantLinear([group("rot90", shape=(28, 28))], 100)
+    >>> from invariantnet import symmetry
+    >>> layer = InvariantLinear([symmetry("rot90", shape=(28, 28))], 100)
     >>> layer(torch.rand(5, 784)).shape, layer.probabilities.tolist()
     (torch.Size([5, 100]), [0.5, 0.5])
 

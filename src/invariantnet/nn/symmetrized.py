@@ -10,30 +10,29 @@ r"""Any network, averaged over a mixture of groups, in one of three places.
 import copy
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal, TypeGuard
+from typing import Any, TypeGuard
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.groups import Group, changes_signs, transform
-from invariantnet.measures import Measure
+from invariantnet.choices import Placement, Pool
+from invariantnet.nn._moved import Moved, ways
 from invariantnet.nn.bayesian import BayesianLinear
-from invariantnet.nn.moved import Moved, ways
-from invariantnet.nn.scheme import Scheme
+from invariantnet.nn.mixture import Mixture
 from invariantnet.priors import Dirichlet, as_prior
-from invariantnet.reynolds import invariant_basis, product, reynolds_operator
+from invariantnet.symmetries.group import Group, changes_signs, transform
+from invariantnet.symmetries.measure import Measure
+from invariantnet.symmetries.reynolds import invariant_basis, product, reynolds_operator
 
-Placement = Literal["weights", "features", "outputs"]
-Pool = Literal["mean", "max"]
 SAMPLED = 64
 COPIES = 4096
 """Copies of inputs that are made at once, where no gradient is asked for."""
 POINTWISE = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Sigmoid, nn.ELU, nn.LeakyReLU, nn.Identity)
 
 
-class Symmetrized(Scheme):
+class Symmetrized(Mixture):
     """A network averaged over groups; exactly invariant to a group that has all the probability.
 
     Args:
@@ -49,9 +48,9 @@ class Symmetrized(Scheme):
         sampled: so many random elements stand for a group that has more; the network is then only nearly
             invariant, and `exact` is False. `weights` is exact for groups of any size.
 
-    >>> from invariantnet import check_invariance, group
+    >>> from invariantnet import check_invariance, symmetry
     >>> from invariantnet.nn import mlp
-    >>> turns = group("rot90", shape=(8, 8))
+    >>> turns = symmetry("rot90", shape=(8, 8))
     >>> network = Symmetrized(mlp((8, 8), classes=3), [turns])
     >>> check_invariance(network, turns, torch.rand(5, 64)) < 1e-5
     True

@@ -7,15 +7,16 @@ import torch
 from torch import nn
 
 from invariantnet import metrics
+from invariantnet._system.progress import training_bar
+from invariantnet.data.arrays import DiskArray, as_inputs, read
+from invariantnet.data.examples import Examples
 from invariantnet.estimator import InvariantClassifier, final_training
-from invariantnet.groups import Group, transform
 from invariantnet.inference.prices import predict_moved
 from invariantnet.likelihoods import Categorical
-from invariantnet.measures import Measure
 from invariantnet.nn import Draws, Symmetrized, mlp
-from invariantnet.progress import training_bar
-from invariantnet.rows import Rows, as_inputs, read
-from invariantnet.training import log_probabilities, train
+from invariantnet.symmetries.group import Group, transform
+from invariantnet.symmetries.measure import Measure
+from invariantnet.training.loop import log_probabilities, train
 
 EPOCHS = 50
 SHOWN = 8
@@ -23,7 +24,9 @@ COPIES = 8
 BINS = 10
 
 
-def evaluate(clf: InvariantClassifier, plain: nn.Module, x: np.ndarray | Rows, y: np.ndarray) -> dict[str, Any]:
+def evaluate(
+    clf: InvariantClassifier, plain: nn.Module, x: np.ndarray | DiskArray, y: np.ndarray
+) -> dict[str, Any]:
     """Accuracies under every candidate's transformations, calibration, and examples; on test data."""
     known = np.isin(y, clf.classes_)
     x, y = x[known], np.searchsorted(clf.classes_, y[known])
@@ -44,7 +47,7 @@ def evaluate(clf: InvariantClassifier, plain: nn.Module, x: np.ndarray | Rows, y
     }
 
 
-def fit_plain(clf: InvariantClassifier, x: np.ndarray | Rows, y: np.ndarray, seed: int) -> nn.Module:
+def fit_plain(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndarray, seed: int) -> nn.Module:
     """A plain network of the same width, trained for as long, for comparison."""
     codes = np.searchsorted(clf.classes_, y)
     trivial = next(g for g in clf.hypotheses_ if g.order == 1)
@@ -54,13 +57,13 @@ def fit_plain(clf: InvariantClassifier, x: np.ndarray | Rows, y: np.ndarray, see
 
     config = final_training(clf.epochs, EPOCHS)
     with training_bar(config.steps(len(x)), "a plain network, to compare", visible=clf.verbose > 0) as on_step:
-        network, _ = train(make, as_inputs(x), torch.from_numpy(codes), config, seed, on_step=on_step)
+        network, _ = train(make, Examples(as_inputs(x), torch.from_numpy(codes)), config, seed, on_step=on_step)
     assert isinstance(network, Symmetrized)
     return network.fold().eval()
 
 
 def _doubtful(
-    clf: InvariantClassifier, x: torch.Tensor | Rows, p: np.ndarray, y: np.ndarray
+    clf: InvariantClassifier, x: torch.Tensor | DiskArray, p: np.ndarray, y: np.ndarray
 ) -> list[dict[str, Any]]:
     """The inputs it is least sure of, what it says of them, and what is true."""
     doubt = metrics.entropy(p)
@@ -81,7 +84,7 @@ def _doubtful(
     return found
 
 
-def _accuracy(network: nn.Module, group: Group, x: torch.Tensor | Rows, y: torch.Tensor) -> float:
+def _accuracy(network: nn.Module, group: Group, x: torch.Tensor | DiskArray, y: torch.Tensor) -> float:
     return Categorical().score(predict_moved(network, group, x, Categorical()), y)
 
 
@@ -110,7 +113,7 @@ def _example(clf: InvariantClassifier, plain: nn.Module, x: torch.Tensor, label:
 
 def orbit_group(clf: InvariantClassifier) -> Group:
     """The group whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
-    return clf.group_ if clf.group_.order > 1 else clf.hypotheses_[-1]
+    return clf.symmetry_ if clf.symmetry_.order > 1 else clf.hypotheses_[-1]
 
 
 def _copies(group: Group, x: torch.Tensor) -> torch.Tensor:

@@ -14,18 +14,18 @@ import safetensors.torch
 from markupsafe import Markup
 from torch import Tensor, nn
 
-from invariantnet.actions import ACTIONS, count_words
-from invariantnet.catalogue import group as named_group
+from invariantnet._system.files import write_text
+from invariantnet._system.words import count_words
 from invariantnet.estimator import InvariantClassifier
-from invariantnet.groups import Group
+from invariantnet.estimator.persistence import RUN, folded, posterior_from, read_record
 from invariantnet.inference.posterior import SymmetryPosterior
-from invariantnet.measures import TRIVIAL
 from invariantnet.nn import mlp
 from invariantnet.nn.symmetrized import SAMPLED
-from invariantnet.persistence import RUN, folded, posterior_from, read_record
 from invariantnet.report import charts
 from invariantnet.report.evaluation import orbit_group
-from invariantnet.storage import write_text
+from invariantnet.symmetries.catalogue import ACTIONS, TRIVIAL
+from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.lookup import symmetry as named_symmetry
 
 REPORT, PLAIN = "report.html", "plain.safetensors"
 MANY_CLASSES, MANY_NUMBERS = 60, 5000
@@ -170,11 +170,11 @@ def _race_chart(posterior: SymmetryPosterior) -> Markup | None:
         return None
     paths: dict[str, list[tuple[float, float]]] = {name: [(0.0, 0.0)] for name in posterior.names}
     for i, row in enumerate(posterior.race, 1):
-        best = max(row["log_evidence"].values())
-        for name, value in row["log_evidence"].items():
+        best = max(row.log_evidence.values())
+        for name, value in row.log_evidence.items():
             paths[name].append((float(i), value - best))
     found = [charts.Line(words(name), tuple(points)) for name, points in paths.items()]
-    ticks = ["0", *(f"{row['examples']:,}" for row in posterior.race)]
+    ticks = ["0", *(f"{row.examples:,}" for row in posterior.race)]
     alt = "Log evidence behind the leader after each block: " + "; ".join(
         f"{line.label} {line.points[-1][1]:.0f} after {ticks[len(line.points) - 1]} labels" for line in found
     )
@@ -290,7 +290,7 @@ def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
     if any(g.name in ACTIONS and _moves_images(g) for g in candidates):
         for name, words_of_move in MOVES.items():
             try:
-                generators = named_group(name, clf.input_shape_).generators
+                generators = named_symmetry(name, clf.input_shape_).generators
             except ValueError:
                 continue
             many = len(generators) > 1

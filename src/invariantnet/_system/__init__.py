@@ -1,0 +1,1 @@
+"""Files, memory, processes and progress: nothing here knows about symmetries."""

@@ -1,0 +1,1 @@
+"""The program: runs in folders, and the command line."""

@@ -1,0 +1,90 @@
+"""The command line. Each command is a dataclass: its fields are the options, its docstring the help."""
+
+import contextlib
+import errno
+import io
+import itertools
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import tyro
+
+from invariantnet.app.cli.models import Export, Fit, Predict, Report
+from invariantnet.app.cli.symmetries import Symmetries
+
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+LONGEST = 600
+REMEDIES = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make it writable and "),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.ENOMEM), "make room and "),
+}
+
+Command = (
+    Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Export, tyro.conf.subcommand("export")]
+    | Annotated[Symmetries, tyro.conf.subcommand("symmetries")]
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130, a failing machine with 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of files and classes may hold what the terminal cannot show.
+            stream.reconfigure(errors="backslashreplace")
+    command: Any = None
+    try:
+        command = _parse(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: _complain(str(message))
+            command.run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except ValueError as error:
+        _complain(str(error) or "bad input")
+        sys.exit(BAD_INPUT)
+    except (OSError, MemoryError) as error:
+        fault = "out of memory" if isinstance(error, MemoryError) else str(error)
+        remedy = REMEDIES.get(getattr(error, "errno", errno.ENOMEM), "")
+        _complain(f"{fault}: {remedy}try again{getattr(command, 'after_interrupt', '')}")
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        _complain(f"interrupted{getattr(command, 'after_interrupt', '')}")
+        sys.exit(INTERRUPTED)
+
+
+def _complain(fault: str) -> None:
+    """One line, whatever a file or a name has put into it."""
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(fault.split()))
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+    print(f"invariantnet: {line}", file=sys.stderr)
+
+
+def _parse(arguments: Sequence[str] | None) -> Any:
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return tyro.cli(
+                Command,
+                prog="invariantnet",
+                description="Which symmetries does my data have? And a network that is exactly invariant to them.",
+                args=arguments,
+            )
+    except SystemExit as end:
+        if end.code != BAD_INPUT:
+            raise
+        # tyro frames its complaint in a box; keep the words, up to the first rule.
+        words = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
+        said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), words))
+        raise ValueError(f"{' '.join(said).rstrip('.')}: see invariantnet --help.") from None

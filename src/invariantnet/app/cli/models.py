@@ -1,0 +1,194 @@
+"""Commands about one data set and its network: fit, predict, report, export."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from invariantnet.app.cli.output import make_table, reading, show
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Find the symmetry of labelled data, and train a network that is exactly invariant to it.
+
+    Examples: `invariantnet fit mnist:rotated --examples 3000 --out runs/demo` ·
+    `invariantnet fit photos/ --symmetries hflip --size 32,32 --out runs/photos` ·
+    `invariantnet fit table.csv --label species --symmetries auto`
+    """
+
+    data: tyro.conf.Positional[str] = "mnist:rotated"
+    """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, a folder of images,
+    or one with x.npy and y.npy, which may be larger than memory."""
+    symmetries: str = "rot90,flips"
+    """Candidate symmetries, with commas; `invariantnet symmetries` lists them. Their joins are candidates too.
+    `auto` takes every group that acts on the inputs."""
+    method: Literal["evidence", "heldout", "paper"] = "evidence"
+    """Compare predictions, one network per hypothesis; or learn π on held-out data; or the printed layer."""
+    backbone: Literal["mlp", "cnn"] = "mlp"
+    """What is made invariant: one hidden layer, or convolutions."""
+    hidden: int = 100
+    """Width of the hidden layer."""
+    n_networks: int = 2
+    """Networks per hypothesis, each with a seed of its own: fewer where the first says enough, up to four times
+    as many while the verdict is open."""
+    epochs: int | None = None
+    """Passes of the final training; by default 50, or 12 with convolutions, and more where the data is small."""
+    out: Path = Path("runs/fit")
+    """Folder for the model, the record and the report."""
+    examples: int | None = None
+    """Use so many random training examples; by default all."""
+    test_share: float = 0.2
+    """Share of the examples that is kept for testing, where the data has no test set."""
+    tolerance: float = 0.0
+    """Nats per example that invariance may cost, if inputs will be transformed after training."""
+    uncertainty: Literal["none", "ensemble", "bbb", "laplace"] = "none"
+    """One network; or five, or a distribution of its weights, so that it knows what it does not know."""
+    second_opinion: bool = False
+    """Ask Laplace's approximation too, and say where it disagrees: one more network per hypothesis."""
+    seed: int = 0
+    """Decides everything that is drawn."""
+    n_jobs: int = 1
+    """Processes that train at the same time."""
+    cluster: str | None = None
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
+    devices: int = 1
+    """Processes that share the training of each network, one per GPU, or per core where there is none."""
+    nodes: int = 1
+    """Machines with so many devices each; start the same command on every one with torchrun."""
+    resume: bool = False
+    """Go on with an interrupted run of the same settings and data; what is finished is not repeated."""
+    shape: str | None = None
+    """Shape of one input, such as 28,28, for files that hold it flat."""
+    size: str | None = None
+    """Height and width, such as 32,32, to which the images of a folder are resized."""
+    color: Literal["auto", "grey", "rgb"] = "auto"
+    """How the images of a folder are read."""
+    label: str | None = None
+    """Name of the label column of a .csv; by default label, class, target or y."""
+    json: bool = False
+    """Print the record as JSON instead of a table."""
+
+    @property
+    def after_interrupt(self) -> str:
+        """What Ctrl-C leaves."""
+        return "; finished networks are kept: the same command with --resume goes on"
+
+    def run(self) -> None:
+        """Fit, and print the verdict."""
+        from invariantnet._system.dask import on_cluster
+        from invariantnet.app.runs import Settings, fit
+        from invariantnet.training.distributed import together
+
+        names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
+        settings = Settings(
+            data=self.data,
+            symmetries="auto" if names == ("auto",) else names,
+            method=self.method,
+            backbone=self.backbone,
+            hidden=self.hidden,
+            n_networks=self.n_networks,
+            epochs=self.epochs,
+            tolerance=self.tolerance,
+            uncertainty=self.uncertainty,
+            second_opinion=self.second_opinion,
+            examples=self.examples,
+            test_share=self.test_share,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+        )
+        with on_cluster(self.cluster), together(self.devices, self.nodes) as team:
+            record = fit(settings, self.out, resume=self.resume, **reading(self))
+        if team.rank:
+            return
+        if self.json:
+            print(json.dumps(record, indent=1, ensure_ascii=False))
+            return
+        from invariantnet._system.words import count_words
+
+        posterior = record["posterior"]
+        table = make_table("hypothesis", "elements", "probability", "log evidence")
+        rows = zip(*(posterior[k] for k in ("names", "orders", "probabilities", "log_evidence")), strict=True)
+        for name, order, p, evidence in rows:
+            bound = "≤ " if name in posterior["dropped"] else ""
+            table.add_row(
+                name, count_words(order), f"{p:.3f}", "–" if evidence is None else f"{bound}{evidence:.1f}"
+            )
+        show(table)
+        print(record["verdict"])
+        accuracy = record["data"]["test_accuracy"]
+        if accuracy is not None:
+            how = "invariant to" if record["exact"] else "nearly invariant to"
+            if self.method == "paper" and not record["exact"]:
+                how = "a mixture of schemes, most of all"
+            print(f"network {how} {record['chosen']}: {100 * accuracy:.1f} % on the test set")
+        print(self.out / "report.html")
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Label new inputs with a fitted network: CSV with the label and every class's probability.
+
+    Examples: `invariantnet predict runs/demo mnist:rotated --out predictions.csv` ·
+    `invariantnet predict runs/photos new_photos/`
+    """
+
+    model: tyro.conf.Positional[Path]
+    """Folder that `invariantnet fit` wrote."""
+    data: tyro.conf.Positional[str]
+    """An .npz with x, a .csv, a folder of images or one with x.npy; of mnist or digits the test set."""
+    out: Path | None = None
+    """CSV file; by default it is printed."""
+    size: str | None = None
+    """Height and width to which images are resized; by default those of the model."""
+    color: Literal["auto", "grey", "rgb"] = "auto"
+    """How images are read; by default as the model needs them."""
+    label: str | None = None
+    """Column of a .csv to leave out, where the model was fitted to something else; else columns go by name."""
+
+    def run(self) -> None:
+        """Predict, and print or write."""
+        from invariantnet.app.runs import predict
+
+        predict(self.model, self.data, self.out, **reading(self))
+        if self.out is not None:
+            print(self.out)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Write the report of a run again: one HTML file that needs no network.
+
+    Example: `invariantnet report runs/demo`
+    """
+
+    model: tyro.conf.Positional[Path]
+    """Folder that `invariantnet fit` wrote."""
+
+    def run(self) -> None:
+        """Write it and say where it is."""
+        from invariantnet.report import write_report
+
+        print(write_report(self.model))
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the network as ONNX: inputs in their shape, any batch size; outputs are probabilities.
+
+    Example: `invariantnet export runs/demo model.onnx`
+    """
+
+    model: tyro.conf.Positional[Path]
+    """Folder that `invariantnet fit` wrote."""
+    out: tyro.conf.Positional[Path]
+    """File to write."""
+
+    def run(self) -> None:
+        """Export, and say where it is."""
+        from invariantnet.estimator import InvariantClassifier
+
+        InvariantClassifier.load(self.model).export(self.out)
+        print(self.out)

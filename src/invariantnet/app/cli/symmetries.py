@@ -1,0 +1,41 @@
+"""The command that lists symmetries."""
+
+from dataclasses import dataclass
+
+from invariantnet.app.cli.output import make_table, parse_shape, show
+
+
+@dataclass(frozen=True)
+class Symmetries:
+    """List the symmetries that data can have.
+
+    Examples: `invariantnet symmetries` · `invariantnet symmetries --shape 3,32,32`
+    """
+
+    shape: str | None = None
+    """Shape of one input, such as 28,28 or 3,32,32: adds order, orbits and whether the symmetry applies."""
+
+    def run(self) -> None:
+        """Print the table."""
+        from invariantnet._system.words import count_words
+        from invariantnet.symmetries.catalogue import ACTIONS
+        from invariantnet.symmetries.shapes import checked
+
+        table = make_table("name", "what it does", "input shapes")
+        if self.shape is not None:
+            from invariantnet.symmetries.lookup import symmetry
+
+            shape = checked(parse_shape(self.shape))
+            table = make_table("name", "order", "orbits", "what it does")
+        for entry in ACTIONS.values():
+            if self.shape is None:
+                table.add_row(entry.name, entry.description, entry.shapes)
+                continue
+            try:
+                found = symmetry(entry.name, shape)
+            except ValueError as error:
+                table.add_row(entry.name, "–", "–", f"does not act: {error}", style="dim")
+                continue
+            orbits = f"{int(found.orbits().max()) + 1:,}" if found.is_permutation_group else "–"
+            table.add_row(found.name, count_words(found.order), orbits, entry.description)
+        show(table)

@@ -1,0 +1,52 @@
+"""Examples with weights; equal ones are one."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from invariantnet.data.arrays import DiskArray, as_inputs, blocks
+
+
+def merge_duplicates(
+    x: Float32[np.ndarray, "n dim"] | DiskArray, y: Shaped[np.ndarray, " n"], weight: Any = None
+) -> tuple[np.ndarray | DiskArray, np.ndarray, np.ndarray | None]:
+    """Each distinct example once, with the sum of its weights, which are then 1 on average; None if all are equal.
+
+    A copy among the data to predict would be known from the data to learn from.
+
+    >>> x = np.array([[1.0], [2.0], [1.0]], np.float32)
+    >>> merge_duplicates(x, np.array([0, 1, 0]))[2]
+    array([0.6666667, 1.3333334], dtype=float32)
+    """
+    given = _checked(weight, len(x))
+    kept = given > 0
+    if not kept.any():
+        raise ValueError("all sample weights are zero: give some example a weight.")
+    x, y, given = x[kept], y[kept], given[kept]
+    given = np.ldexp(given, -np.frexp(given.max())[1])  # exactly, so that sums neither overflow nor vanish
+    rows = (row for part in blocks(as_inputs(x)) for row in part.numpy())
+    names = np.array([_digest(row, target) for row, target in zip(rows, y, strict=True)])
+    _, first, which = np.unique(names, return_index=True, return_inverse=True)
+    if len(first) == len(x) and (given == given[0]).all():
+        return x, y, None
+    total = np.bincount(which, given)
+    weights = None if (total == total[0]).all() else (total * (len(total) / total.sum())).astype(np.float32)
+    return x[first], y[first], weights
+
+
+def _digest(row: np.ndarray, target: Any) -> bytes:
+    digest = hashlib.blake2b(row.data, digest_size=16)
+    digest.update(target.tobytes())
+    return digest.digest()
+
+
+def _checked(weight: Any, n: int) -> np.ndarray:
+    values = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    values = np.full(n, values) if values.ndim == 0 else values
+    if values.shape != (n,):
+        raise ValueError(f"{n} inputs, but sample_weight.shape == {values.shape}: pass one weight per input.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("sample weights must be finite and not negative: mend or drop them.")
+    return values

@@ -1,0 +1,45 @@
+"""Labelled examples as they pass through training and inference."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from invariantnet.data.arrays import DiskArray
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Inputs with their targets, and how often each example counts.
+
+    Args:
+        x: Flat inputs, in memory or on disk.
+        y: Targets: class numbers, or real numbers.
+        weight: Weight of each example, 1 on average; None if all count alike.
+
+    >>> examples = Examples(torch.zeros(5, 2), torch.arange(5))
+    >>> len(examples[1:3]), examples[1:3].y
+    (2, tensor([1, 2]))
+    """
+
+    x: Float[Tensor, "n dim"] | DiskArray
+    y: Shaped[Tensor, " n"]
+    weight: Float[Tensor, " n"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, which: Any) -> "Examples":
+        """Select examples by a slice, by their numbers, or by a mask."""
+        return Examples(self.x[which], self.y[which], None if self.weight is None else self.weight[which])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the inputs are, or will be once they are read."""
+        return self.x.device
+
+    def weighted_mean(self, values: Float[Tensor, " n"]) -> Float[Tensor, ""]:
+        """Mean of one value per example, by weight."""
+        return values.mean() if self.weight is None else (self.weight * values).mean()

@@ -1,0 +1,79 @@
+"""The paper's variants of a data set of images: permuted, rotated, flipped and plain.
+
+Every image, of training and test set alike, appears in one pose, drawn uniformly from the group. Where quarter
+turns are among the poses, 6 and 9 are removed: a turned 6 is a 9.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from invariantnet.data.records import Dataset
+from invariantnet.symmetries import lookup as catalogue
+
+VARIANTS = {"plain": "trivial", "permuted": "trivial", "rotated": "rot90", "flipped": "flips"}
+"""The paper's variants, and the symmetry that each of them has."""
+
+AMBIGUOUS_WHEN_TURNED = ("6", "9")
+
+
+def vary(data: Dataset, variant: str, seed: int) -> Dataset:
+    """Apply a variant, or poses from any catalogue group, by name."""
+    if variant == "plain":
+        return data
+    rng = np.random.default_rng(seed)
+    if variant == "permuted":
+        permutation = rng.permutation(data.dim)
+        return replace(
+            data,
+            x_train=np.ascontiguousarray(data.x_train[:, permutation]),
+            x_test=np.ascontiguousarray(data.x_test[:, permutation]),
+            provenance=f"{data.provenance}, one permutation of all pixels, seed {seed}",
+        )
+    try:
+        group = catalogue.symmetry(VARIANTS.get(variant, variant), data.shape)
+    except ValueError as error:
+        raise ValueError(
+            f"unknown variant {variant!r}: choose {', '.join(VARIANTS)}, or a group of the catalogue ({error})"
+        ) from None
+    if not (group.is_permutation_group and group.can_list_elements):
+        raise ValueError(
+            f"{variant!r} gives no poses to draw from: choose {', '.join(VARIANTS)}, or a smaller group."
+        )
+    provenance = f"{data.provenance}, each image in one pose drawn uniformly from {group.name}, seed {seed}"
+    if catalogue.symmetry("rot90", data.shape) <= group:
+        data = without_classes(data, AMBIGUOUS_WHEN_TURNED)
+        provenance += f", without {' and '.join(AMBIGUOUS_WHEN_TURNED)}"
+    elements = group.elements.numpy()
+    return replace(
+        data,
+        x_train=transformed(data.x_train, elements, rng.integers(len(elements), size=len(data.x_train))),
+        x_test=transformed(data.x_test, elements, rng.integers(len(elements), size=len(data.x_test))),
+        provenance=provenance,
+    )
+
+
+def transformed(
+    x: Float32[np.ndarray, "n dim"], elements: Int64[np.ndarray, "order dim"], poses: Int64[np.ndarray, " n"]
+) -> Float32[np.ndarray, "n dim"]:
+    """`x[i]` moved by the element number `poses[i]`."""
+    moved = np.empty_like(x)
+    for pose, element in enumerate(elements):
+        rows = poses == pose
+        moved[rows] = x[rows][:, element]
+    return moved
+
+
+def without_classes(data: Dataset, names: Sequence[str]) -> Dataset:
+    """The data without the examples of some classes; labels keep their meaning."""
+    labels = [data.class_names.index(name) for name in names if name in data.class_names]
+    train, test = (~np.isin(y, labels) for y in (data.y_train, data.y_test))
+    return replace(
+        data,
+        x_train=data.x_train[train],
+        y_train=data.y_train[train],
+        x_test=data.x_test[test],
+        y_test=data.y_test[test],
+    )

@@ -1,0 +1,105 @@
+"""Which symmetries are compared, and with how large networks, so that none has an advantage."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.lookup import join, symmetries_for
+from invariantnet.symmetries.lookup import symmetry as named_symmetry
+
+MOST_COPIES = 8
+MAX_HYPOTHESES = 32
+
+
+def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
+    """The hypotheses that a user's groups stand for, on inputs of a shape."""
+    if isinstance(groups, str) and groups == "auto":
+        every = symmetries_for(shape)
+        try:
+            return hypotheses(every, closed=joins)
+        except ValueError:  # too many joins
+            return hypotheses(every, closed=False)
+    dim = math.prod(shape)
+    names = [groups] if isinstance(groups, str | Group) else groups
+    for name in names:
+        if not isinstance(name, str | Group):
+            raise ValueError(f"{name!r} is no group: pass names of the catalogue, or a Group.")
+    found = [g if isinstance(g, Group) else named_symmetry(g, shape) for g in names]
+    for group in found:
+        if group.dim != dim:
+            raise ValueError(
+                f"{group.name} acts on {group.dim} numbers, an input has {dim}: make the group for this shape."
+            )
+    return hypotheses(found, closed=joins)
+
+
+def compared_units(group: Group, rivals: Sequence[Group]) -> int:
+    """Units that each feature of a hypothesis' network is the mean of, before it is averaged over the group.
+
+    A feature averaged over a group is the mean of as many units, with tied weights. Those units alone would make a
+    larger group win where there is no symmetry at all. So a smaller group gets as many more, untied: all networks
+    have equally many, and each hypothesis is nothing but a constraint on the same plain network. Where orders do
+    not divide one another, the number is the one that they come closest to; a larger group has one per element.
+    """
+    orders = {g.order for g in rivals}
+    fewest = min(MOST_COPIES, max(orders))
+
+    def unevenness(total: int) -> float:
+        return max(abs(math.log(round(total / n) * n / total)) for n in orders if n <= total)
+
+    total = min(range(fewest, 2 * fewest + 1), key=unevenness)
+    return max(1, round(total / group.order))
+
+
+def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX_HYPOTHESES) -> list[Group]:
+    """The candidates, the trivial group, and all joins; equal groups once, in an order of their own.
+
+    >>> from invariantnet import symmetry
+    >>> found = hypotheses([symmetry(n, shape=(28, 28)) for n in ("rot90", "flips")])
+    >>> ", ".join(g.name for g in found)
+    'trivial, flips, rot90, d4'
+    """
+    if not groups:
+        raise ValueError("no candidate groups: pass at least one, or their names.")
+    dims = {g.dim for g in groups}
+    if len(dims) > 1:
+        raise ValueError(f"candidates on inputs of different lengths {sorted(dims)}: make them for one shape.")
+    found: list[Group] = [_trivial(groups[0])]
+    waiting: list[Group] = []
+
+    def add(candidate: Group) -> None:
+        known = [*found, *waiting]
+        if any(g == candidate for g in known):
+            return
+        # Told as early as it is known: joins of large groups take long.
+        if len(known) == limit:
+            raise ValueError(
+                f"more than {limit} hypotheses, joins included: pass fewer candidates, or leave the joins out."
+            )
+        if candidate.name in {g.name for g in known}:
+            raise ValueError(
+                f"two different groups are called {candidate.name!r}: give each a name of its own, "
+                "Group.from_permutations(…, name='…')."
+            )
+        waiting.append(candidate)
+
+    for group in sorted(groups, key=_rank):
+        add(group)
+    while waiting:
+        candidate = waiting.pop(0)
+        found.append(candidate)
+        for other in found[1:-1] if closed else ():
+            add(join(*sorted((candidate, other), key=_rank)))
+    return sorted(found, key=_rank)
+
+
+def _trivial(like: Group) -> Group:
+    return Group(TRIVIAL, np.arange(like.dim)[None], like.shape, known_order=1)
+
+
+def _rank(group: Group) -> tuple[int, bool, str]:
+    # At equal order a single name goes before a join, so that of equal groups the plainer name stays.
+    return (group.order, "+" in group.name, group.name)

@@ -1,0 +1,124 @@
+"""The rules of a race: its blocks, which hypotheses are hopeless, and what a dropped one could still reach."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+Scored = Float[np.ndarray, "hypotheses networks n"]
+"""Log probability that each network of each hypothesis gave to each label."""
+
+LARGEST_FIRST_BLOCK, SMALLEST_FIRST_BLOCK = 500, 16
+"""Examples that are only learned from: 1/16 of all, within these bounds."""
+GROWTH, SMALL_GROWTH, SMALL = 4.0, 2.0, 1000
+"""Each training set is 4 times the one before it, or twice with fewer than 1,000 examples: few examples cost
+little, and every one of them is needed."""
+SHORTEST_LAST_BLOCK = 0.25
+"""A last block smaller than this share of its training set costs a full training for few predictions."""
+FAR_BEHIND = 4.0
+"""Standard errors that a gap must exceed, beyond the margin, before a hypothesis is hopeless."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One step of a race: networks learn from the examples before `start` and predict those up to `end`."""
+
+    number: int
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Why a hypothesis left the race."""
+
+    rival: int
+    """Index of the hypothesis that it could not catch up with."""
+    labels: int
+    """How many labels it had predicted."""
+
+
+def plan_blocks(n: int, first_block: int | None = None, growth: float | None = None) -> list[Block]:
+    """Split n examples into growing blocks.
+
+    Args:
+        n: Number of examples.
+        first_block: Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half.
+        growth: Ratio of successive training sets; by default 4, or 2 with fewer than 1,000 examples.
+
+    Returns:
+        The blocks to predict, in order; the last ends at n.
+
+    Raises:
+        ValueError: If the first block leaves nothing to predict.
+    """
+    first = first_block or min(LARGEST_FIRST_BLOCK, max(SMALLEST_FIRST_BLOCK, n // 16), n // 2)
+    if not 0 < first < n:
+        raise ValueError(f"a first block of {first} leaves none of {n} examples to predict: pass more data.")
+    growth = growth or (GROWTH if n >= SMALL else SMALL_GROWTH)
+    ends = [first]
+    while ends[-1] < n:
+        ends.append(min(n, max(ends[-1] + 1, round(ends[-1] * growth))))
+    if len(ends) > 2 and n - ends[-2] < SHORTEST_LAST_BLOCK * ends[-2]:
+        del ends[-2]
+    return [Block(number, start, end) for number, (start, end) in enumerate(itertools.pairwise(ends))]
+
+
+def with_bounds(scored: Scored, drops: dict[int, Drop]) -> Scored:
+    """Fill in what dropped hypotheses did not predict.
+
+    From where it was dropped, a hypothesis is taken to do as well as the rival that it could not catch up with:
+    an upper bound. The rival may itself have been dropped later.
+    """
+    bounded = scored.copy()
+    for k in drops:
+        rival, until = k, 0
+        while rival in drops:
+            rival, until = drops[rival].rival, max(until, drops[rival].labels)
+            bounded[k, :, until:] = scored[rival, :, until:]
+    return bounded
+
+
+def hopeless(
+    seen: Float[np.ndarray, "hypotheses n"],
+    alive: list[int],
+    orders: Sequence[int],
+    margin: float,
+    network_error: float = 0.0,
+) -> dict[int, int]:
+    """Map each hopeless hypothesis to the rival that beats it.
+
+    Far behind means a gap above margin + 4 standard errors, over examples and networks. Only a rival with no more
+    symmetry counts: a smaller group may still catch up with more data.
+
+    Args:
+        seen: Log probability that each hypothesis gave to each label.
+        alive: Hypotheses still in the race.
+        orders: Number of elements of each hypothesis' group.
+        margin: Nats that a gap must exceed in any case.
+        network_error: Standard error of a gap that comes from the choice of networks.
+
+    Returns:
+        Indices of hopeless hypotheses, each with the index of the rival that is furthest ahead.
+    """
+    found = {}
+    for k in alive:
+        ahead = {}
+        for j in alive:
+            gap = seen[j] - seen[k]
+            error = np.hypot(np.sqrt(len(gap)) * gap.std(), network_error)
+            if j != k and orders[j] <= orders[k] and gap.sum() > margin + FAR_BEHIND * error:
+                ahead[j] = gap.sum()
+        if ahead:
+            found[k] = max(ahead, key=ahead.__getitem__)
+    return found
+
+
+def error_of_networks(block: Scored) -> float:
+    """Standard error, per label, of the gap between two hypotheses with one network each."""
+    return float(np.sqrt(2 * block.sum(-1).var(1, ddof=1).mean())) / block.shape[-1]

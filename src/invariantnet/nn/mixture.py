@@ -1,0 +1,49 @@
+"""What every layer with a distribution over symmetries has: π, its prior, its estimate."""
+
+import copy
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from invariantnet.priors import Dirichlet
+
+
+class Mixture(nn.Module):
+    """A module with probabilities π over schemes, learned as logits or given."""
+
+    names: tuple[str, ...]
+    logits: Tensor
+    prior: Dirichlet
+    prior_weight: float = 1.0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Mixture":
+        # The bases of groups are sparse, and torch copies such tensors only when it is asked to itself.
+        memo |= {id(b): b.clone() for b in self.buffers() if b.layout == torch.sparse_csr}
+        twin = memo[id(self)] = type(self).__new__(type(self))
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    @property
+    def learns_scheme(self) -> bool:
+        """Whether π is learned rather than given."""
+        return isinstance(self.logits, nn.Parameter)
+
+    @property
+    def log_probabilities(self) -> Float[Tensor, " schemes"]:
+        """Logarithm of the estimate of π."""
+        return F.log_softmax(self.logits, dim=-1)
+
+    @property
+    def probabilities(self) -> Float[Tensor, " schemes"]:
+        """The estimate of π: one probability per scheme, in the order of `names`."""
+        return F.softmax(self.logits, dim=-1).detach()
+
+    def log_prior(self) -> Float[Tensor, ""]:
+        r"""$\log p(\pi \mid \alpha)$, times its weight; 0 for a given π."""
+        if not self.learns_scheme:
+            return self.logits.new_zeros(())
+        density = self.prior.log_density(self.log_probabilities)
+        return density if self.prior_weight == 1 else self.prior_weight * density

@@ -1,0 +1,66 @@
+r"""A mixture of Haar measures: the one object behind every placement of an average over groups.
+
+$\mu_\pi = \sum_k \pi_k \mu_k$, with $\mu_k$ uniform on $G_k$. A function averaged over $\mu_\pi$ is exactly
+invariant to $G_k$ if π is one-hot at k; a mixture is invariant only to what its groups share. Who wants two
+symmetries at once needs their join among the hypotheses, so candidates are closed under joins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from invariantnet.symmetries._closure import as_matrices
+from invariantnet.symmetries.group import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    r"""The mixture $\mu_\pi$ over the elements of several groups.
+
+    >>> from invariantnet import symmetry
+    >>> measure = Measure.of([symmetry(n, shape=(4,)) for n in ("trivial", "reversal")])
+    >>> measure.weights(torch.tensor([0.5, 0.5]))
+    tensor([0.7500, 0.2500])
+    """
+
+    elements: Shaped[Tensor, "n ..."]
+    """Every element that any of the groups has, the identity first."""
+    haar: Float[Tensor, "n schemes"]
+    r"""$\mu_k(g)$: one over the order of group k where g is in it, else 0."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], *, sampled: int | None = None, seed: int = 0) -> "Measure":
+        """The joint elements of the groups; of one too large to list, a number of sampled ones."""
+        position: dict[bytes, int] = {}
+        elements: list[np.ndarray] = []
+        entries: list[tuple[int, int, float]] = []
+        matrices = any(group.is_matrix_group for group in groups)
+        for k, group in enumerate(groups):
+            members = _members(group, sampled, seed)
+            if matrices and not group.is_matrix_group:
+                members = as_matrices(members)
+            for member in members:
+                # Zero has two signs.
+                key = (np.round(member, 6) + 0.0).tobytes() if matrices else member.tobytes()
+                if key not in position:
+                    position[key] = len(elements)
+                    elements.append(member)
+                entries.append((position[key], k, 1 / len(members)))
+        haar = torch.zeros(len(elements), len(groups))
+        for row, k, weight in entries:
+            haar[row, k] += weight
+        return cls(torch.from_numpy(np.stack(elements)), haar)
+
+    def weights(self, pi: Float[Tensor, " schemes"]) -> Float[Tensor, " n"]:
+        r"""$\mu_\pi(g) = \sum_k \pi_k \mu_k(g)$ for every element."""
+        return self.haar.to(pi) @ pi
+
+
+def _members(group: Group, sampled: int | None, seed: int) -> np.ndarray:
+    if sampled is None or (group.can_list_elements and group.order <= sampled):
+        return group.elements.numpy()
+    return group.sample(sampled, seed)

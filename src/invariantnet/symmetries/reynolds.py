@@ -1,0 +1,131 @@
+r"""The Reynolds operator, and the space of weights that it leaves alone.
+
+A neuron $\sigma(w^\top x + b)$ is invariant to $G$ if and only if
+$w \in \Lambda = \{w : w^\top \bar T = w^\top\}$.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from scipy.linalg import null_space
+from torch import Tensor
+
+from invariantnet.symmetries._orbits import signed_orbits
+from invariantnet.symmetries.group import Group, transform
+
+
+def reynolds_operator(group: Group, dtype: torch.dtype | None = None) -> Float[Tensor, "dim dim"]:
+    r"""Mean action $\bar T = \frac{1}{|G|} \sum_{g \in G} T_g$ (Definition 2).
+
+    The paper's worked example, quarter turns of 2×2 images:
+
+    >>> from invariantnet import symmetry
+    >>> reynolds_operator(symmetry("rot90", shape=(2, 2)))
+    tensor([[0.2500, 0.2500, 0.2500, 0.2500],
+            [0.2500, 0.2500, 0.2500, 0.2500],
+            [0.2500, 0.2500, 0.2500, 0.2500],
+            [0.2500, 0.2500, 0.2500, 0.2500]])
+    """
+    dtype = dtype or torch.get_default_dtype()
+    if group.is_matrix_group:
+        return group.elements.mean(dim=0).to(dtype)
+    # Index arrays are orthogonal, so the mean is the orthogonal projection onto the fixed space.
+    basis = invariant_basis(group, dtype=torch.float64)
+    return (basis.mT @ basis.to_dense()).to(dtype)
+
+
+def invariant_basis(
+    group: Group, *, orthonormal: bool = True, dtype: torch.dtype | None = None
+) -> Float[Tensor, "d dim"]:
+    r"""Basis of $\Lambda$ as rows: sparse (CSR), one row per orbit, for index arrays; dense for matrices.
+
+    With `orthonormal=False` the rows of a permutation group are the 0/1 indicators of the orbits.
+    The paper's worked example:
+
+    >>> from invariantnet import symmetry
+    >>> invariant_basis(symmetry("rot90", shape=(2, 2)), orthonormal=False).to_dense()
+    tensor([[1., 1., 1., 1.]])
+    """
+    dtype = dtype or torch.get_default_dtype()
+    if group.is_matrix_group:
+        # wᵀT = wᵀ for the generators implies it for every product of them: no mean over elements needed.
+        return torch.from_numpy(_left_fixed_vectors(group)).to(dtype)
+    labels, signs = signed_orbits(group.generators)
+    columns = np.flatnonzero(signs)
+    columns = columns[np.argsort(labels[columns], kind="stable")]
+    sizes = np.bincount(labels[columns])
+    values = signs[columns] / (np.sqrt(sizes).repeat(sizes) if orthonormal else 1.0)
+    return _csr(np.concatenate([[0], sizes.cumsum()]), columns, values, group.dim, dtype)
+
+
+def complement_basis(group: Group, dtype: torch.dtype | None = None) -> Float[Tensor, "rest dim"]:
+    r"""Orthonormal basis, as rows, of the orthogonal complement of $\Lambda$.
+
+    Sparse for index arrays: within an orbit, every row compares one input with the mean of those before it.
+    """
+    dtype = dtype or torch.get_default_dtype()
+    if group.is_matrix_group:
+        basis = invariant_basis(group, dtype=torch.float64).numpy()
+        return torch.from_numpy(null_space(basis).T.copy()).to(dtype)
+    labels, signs = signed_orbits(group.generators)
+    rows: list[tuple[np.ndarray, np.ndarray]] = [
+        (np.array([i]), np.array([1.0])) for i in np.flatnonzero(signs == 0)
+    ]
+    columns = np.flatnonzero(signs)
+    columns = columns[np.argsort(labels[columns], kind="stable")]
+    sizes = np.bincount(labels[columns])
+    for orbit in np.split(columns, sizes.cumsum()[:-1]) if len(columns) else []:
+        for k in range(1, len(orbit)):
+            contrast = np.append(np.full(k, 1.0), -float(k)) / np.sqrt(k * (k + 1))
+            rows.append((orbit[: k + 1], contrast * signs[orbit[: k + 1]]))
+    crow = np.cumsum([0, *(len(c) for c, _ in rows)])
+    empty = np.empty(0)
+    all_columns = np.concatenate([empty.astype(np.int64), *(c for c, _ in rows)])
+    return _csr(crow, all_columns, np.concatenate([empty, *(v for _, v in rows)]), group.dim, dtype)
+
+
+@torch.no_grad()
+def check_invariance(function: Callable[[Tensor], Any], group: Group, x: Shaped[Tensor, "*batch dim"]) -> float:
+    """Largest `|f(T_g x) - f(x)|` over the group and the batch; 0 for an invariant function.
+
+    A group too large to list is checked on its generators: who is invariant to these is invariant to all.
+
+    >>> from invariantnet import symmetry
+    >>> x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+    >>> check_invariance(lambda x: x.sum(-1), symmetry("rot90", shape=(2, 2)), x)
+    0.0
+    >>> check_invariance(lambda x: x[..., 0], symmetry("rot90", shape=(2, 2)), x)
+    3.0
+    """
+    elements = group.elements if group.can_list_elements else torch.from_numpy(group.generators)
+    reference = function(x)
+    return float(torch.stack([(function(transform(x, g)) - reference).abs().max() for g in elements]).max())
+
+
+def _left_fixed_vectors(group: Group) -> Float[np.ndarray, "d dim"]:
+    # A projection has singular values 0 and at least 1, whatever the units of the coordinates.
+    _, values, rows = np.linalg.svd(group.elements.numpy().mean(0))
+    return rows[values > 0.5]
+
+
+def product(basis: Float[Tensor, "d dim"], x: Float[Tensor, "dim n"]) -> Float[Tensor, "d n"]:
+    """The basis, sparse or dense, times columns of any type; in 16 bits torch has no sparse product."""
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    return (basis.to(dtype) @ x.to(dtype)).to(x.dtype)
+
+
+def _csr(crow: np.ndarray, columns: np.ndarray, values: np.ndarray, dim: int, dtype: torch.dtype) -> Tensor:
+    # DiskArray are filled orbit by orbit with ascending columns, so the invariants hold by construction.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(crow.astype(np.int64)),
+            torch.from_numpy(columns.astype(np.int64)),
+            torch.from_numpy(values).to(dtype),
+            size=(len(crow) - 1, dim),
+            check_invariants=False,
+        )

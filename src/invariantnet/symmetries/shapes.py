@@ -1,0 +1,23 @@
+"""The shapes that an input can have."""
+
+import math
+
+Shape = tuple[int, ...]
+MOST_NUMBERS = 10**8
+"""Largest number of values in one input."""
+
+
+def channels_last(shape: Shape) -> bool:
+    """Whether it looks like (height, width, channels), where every action here takes (channels, height, width)."""
+    return len(shape) == 3 and shape[2] in (1, 3) and shape[0] > 3
+
+
+def checked(shape: Shape) -> Shape:
+    """The shape as a tuple of sizes, or a ValueError."""
+    if not 1 <= len(shape) <= 3 or any(int(n) != n or n < 1 for n in shape):
+        raise ValueError(
+            f"shape {shape} is no input: pass (D,), (H, W), (C, H, W) or (length, features), sizes ≥ 1."
+        )
+    if math.prod(shape) > MOST_NUMBERS:
+        raise ValueError(f"shape {shape} has more than {MOST_NUMBERS:,} numbers: use smaller inputs.")
+    return tuple(int(n) for n in shape)
