@@ -54,7 +54,7 @@ def measured(function, x: np.ndarray, y: np.ndarray, seed: int, data: inv.datase
 
 def ours(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[str, inv.InvariantClassifier]:
     clf = inv.InvariantClassifier(("rot90", "flips"), (28, 28), random_state=seed).fit(x, y)
-    return clf.group_.name, clf
+    return clf.symmetry_.name, clf
 
 
 def main() -> None:

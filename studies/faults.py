@@ -36,8 +36,8 @@ from invariantnet._system import files as storage
 from studies import run
 from invariantnet.inference import evidence
 
-FIT = ["fit", "digits:rotated", "--groups", "rot90", "--examples", "200", "--hidden", "8", "--epochs", "2"]
-SWEEP = ["reproduce", "figure1", "--quick", "--seeds", "1", "--jobs", "1"]
+FIT = ["fit", "digits:rotated", "--symmetries", "rot90", "--examples", "200", "--hidden", "8", "--epochs", "2"]
+SWEEP = ["reproduce", "figure1", "--quick", "--seeds", "1", "--n-jobs", "1"]
 RIVALS = "two processes on one folder"
 RESULT = {"model.safetensors", "plain.safetensors", "run.json", "report.html"}
 

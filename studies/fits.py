@@ -81,7 +81,7 @@ def run_fit(recipe: FitRecipe) -> Record:
         "predicted": [row["examples"] for row in found.race],
         "trajectory": _trajectory(clf),
         "prices": {price.name: round(price.nats_per_example, 5) for price in found.prices},
-        "chosen": clf.group_.name,
+        "chosen": clf.symmetry_.name,
         **second_opinion(clf),
         "accuracy": {name: round(100 * float(clf.score(*arrays)), 3) for name, arrays in test_sets.items()},
         "confused": confused(data, clf.predict(data.x_test)),

@@ -68,7 +68,7 @@ class Target:
 def targets(folder: Path) -> dict[str, Target]:
     """Every reader of foreign bytes; `folder` is where their files are written."""
     run = folder / "run"
-    InvariantClassifier(["hflip"], (4, 4), hidden=2, seeds=1, epochs=1, random_state=0).fit(X, Y).save(run)
+    InvariantClassifier(["hflip"], (4, 4), hidden=2, n_networks=1, epochs=1, random_state=0).fit(X, Y).save(run)
     good = {name: (run / name).read_bytes() for name in (RUN, MODEL)}
     found = {
         "npz": Target(_saved(lambda f: np.savez(f, x=X, y=Y, x_test=X, y_test=Y)), _file(folder / "a.npz")),

@@ -40,7 +40,7 @@ def comparison(n: int, names: tuple[str, ...], shape: tuple[int, ...] = (8, 8)) 
         return Symmetrized(mlp(shape, 2, 32, units=8 // group.order), [group])
 
     start = time.process_time()
-    gather_evidence(make, groups, x, y, config=Evidence(seeds=1, sure=0.0, margin=np.inf))
+    gather_evidence(make, groups, x, y, config=Evidence(n_networks=1, sure=0.0, margin=np.inf))
     return time.process_time() - start
 
 

@@ -55,7 +55,7 @@ def status(process: int) -> dict[str, int]:
 
 def fit(folder: Path) -> dict[str, float]:
     """Run the fit and watch it."""
-    command = [sys.executable, "-m", "invariantnet", "fit", str(folder), "--groups", "rot90", "--networks", "1"]
+    command = [sys.executable, "-m", "invariantnet", "fit", str(folder), "--symmetries", "rot90", "--n-networks", "1"]
     command += ["--epochs", "1", "--hidden", "16", "--test-share", "0.05", "--out", str(folder / "run")]
     start, seen = time.perf_counter(), {"VmHWM": 0, "RssAnon": 0}
     child = subprocess.Popen(

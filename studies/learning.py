@@ -65,7 +65,7 @@ def run_learning(recipe: LearningRecipe) -> Record:
             None if recipe.n <= PLENTY else epochs
         )  # with few examples the classifier makes enough steps itself
         clf = InvariantClassifier(BOTH, data.shape, epochs=brief, random_state=recipe.seed).fit(x, y)
-        chosen, known = clf.group_.name, np.searchsorted(clf.classes_, data.y_test)
+        chosen, known = clf.symmetry_.name, np.searchsorted(clf.classes_, data.y_test)
         p = clf.predict_proba(data.x_test).astype(float)
     else:
         inputs, labels = torch.from_numpy(x), torch.from_numpy(y)

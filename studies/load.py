@@ -48,8 +48,8 @@ def fit_many(n: int) -> dict[str, Any]:
     x, y = examples(n)
     before = resident()
     # Sixteen units are too few for so many: then the less constrained network predicts better.
-    clf = inv.InvariantClassifier(["rot90"], (SIDE, SIDE), seeds=1, epochs=1, random_state=0).fit(x, y)
-    assert clf.group_.name == "rot90"
+    clf = inv.InvariantClassifier(["rot90"], (SIDE, SIDE), n_networks=1, epochs=1, random_state=0).fit(x, y)
+    assert clf.symmetry_.name == "rot90"
     return {"examples": n, "data megabytes": x.nbytes >> 20, "peak megabytes above the data": peak() - before}
 
 
@@ -61,7 +61,7 @@ def many_classes(n: int) -> dict[str, Any]:
     x = (x + rng.normal(0, 0.2, x.shape)).astype(np.float32)
     before = resident()
     clf = inv.InvariantClassifier(["rot90"], hidden=64, random_state=0).fit(x[n // 10 :], y[n // 10 :])
-    assert clf.group_.name == "rot90"
+    assert clf.symmetry_.name == "rot90"
     percent = round(100 * float(clf.score(x[: n // 10], y[: n // 10])))
     return {
         "examples": n,
@@ -82,7 +82,7 @@ def many_hypotheses(n: int) -> dict[str, Any]:
     before = resident()
     candidates = ["hflip", "vflip", "transpose", "channels", "sign"]
     clf = inv.InvariantClassifier(candidates, **MODEL, random_state=0).fit(x, data.y_train[chosen])
-    assert clf.group_ == inv.join(*(inv.symmetry(name, clf.input_shape_) for name in ("flips", "channels")))
+    assert clf.symmetry_ == inv.join(*(inv.symmetry(name, clf.input_shape_) for name in ("flips", "channels")))
     return {"examples": n, "hypotheses": len(clf.hypotheses_), "peak megabytes above the data": peak() - before}
 
 
@@ -123,7 +123,7 @@ def again_and_again(times: int) -> dict[str, Any]:
             clf = inv.InvariantClassifier(["rot90"], (SIDE, SIDE), **MODEL, random_state=0).fit(x, y)
             clf.save(scratch)
             inv.InvariantClassifier.load(scratch).predict(x)
-            assert read_record(Path(scratch))["chosen"] == clf.group_.name
+            assert read_record(Path(scratch))["chosen"] == clf.symmetry_.name
             sizes.append(resident())
     return {"rounds": times, "megabytes after a third": sizes[times // 3], "megabytes at the end": sizes[-1]}
 

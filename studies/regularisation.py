@@ -1,6 +1,6 @@
 """How width, rate and weight decay of the compared networks change what they say, on seeds that are not reported.
 
-Usage: .venv/bin/python benchmarks/regularisation.py [--jobs 2] [--out results]     (10 minutes of one core)
+Usage: .venv/bin/python benchmarks/regularisation.py [--n-jobs 2] [--out results]     (10 minutes of one core)
 
 Trained on 1,250 images, judged on 3,750 others: what the truth gains over its rival, in nats, by one network of
 each, and how much that differs between starts. On permuted images the truth is no symmetry, and the rival ties
@@ -84,7 +84,7 @@ def said(kind: str, seed: int, features: int, epochs: int, rate: float, decay: f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
     rows = joblib.Parallel(options.jobs, verbose=1)(

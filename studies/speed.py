@@ -232,7 +232,7 @@ Racing drops some of the hypotheses on the way, and the final network is one mor
 extrapolations: the largest problems run here are 60,000 images of 28×28 to the end, and the file of {size} GB
 for one epoch.
 
-`--jobs` trains networks side by side on one machine, `--cluster tcp://…` on others, through dask; `--devices 2`
+`--n-jobs` trains networks side by side on one machine, `--cluster tcp://…` on others, through dask; `--devices 2`
 shares each network among processes, through lightning-fabric, which pays only when one network is too large for
 one device.
 """

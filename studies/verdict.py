@@ -70,7 +70,7 @@ def main() -> None:
     for name, margin in (("plain loop", np.inf), ("racing", Evidence.margin)):
         store.used.clear()
         start = time.process_time()
-        found = gather_evidence(make, groups, x, y, config=Evidence(seeds=3, margin=margin), store=store)
+        found = gather_evidence(make, groups, x, y, config=Evidence(n_networks=3, margin=margin), store=store)
         seconds = time.process_time() - start
         if name == "racing":
             seconds += sum(store.seconds[key] for key in store.used)

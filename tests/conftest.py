@@ -31,7 +31,7 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def fitted(tmp_path_factory):
     """A small run, to predict from, and to damage copies of."""
-    from wrong import TINY, X, Y
+    from bad_inputs import TINY, X, Y
 
     from invariantnet.app.runs import Settings, fit
 

@@ -10,10 +10,9 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet.inference.bootstrap import bootstrap_probabilities
-from invariantnet.priors import log_prior_of
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, mlp
-from invariantnet.priors import Dirichlet
+from invariantnet.priors import Dirichlet, log_prior_of
 from invariantnet.training.config import Training
 from invariantnet.training.loop import train
 
@@ -21,7 +20,7 @@ SHAPE = (4, 4)
 GROUPS = [inv.symmetry(name, shape=SHAPE) for name in ("trivial", "rot90", "flips")]
 X = torch.rand(32, 16, generator=torch.Generator().manual_seed(0))
 Y = (X[:, 0] > 0.5).long()
-TINY = {"hidden": 4, "seeds": 1, "epochs": 1, "random_state": 0}
+TINY = {"hidden": 4, "n_networks": 1, "epochs": 1, "random_state": 0}
 
 
 @pytest.mark.parametrize("alpha", [[1e-300, 1e300], [1e308, 1e308], [5e-324, 1.0], 1e308, 1e-300])

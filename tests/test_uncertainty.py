@@ -9,13 +9,13 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
-from invariantnet.uncertainty import DRAWS, MEMBERS, train_uncertain, trainings
+from invariantnet._system.torch_state import seeded
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import BayesianConv2d, BayesianLinear, Draws, Symmetrized, bayesian, convnet, mlp
 from invariantnet.nn.bayesian import draw_weights
 from invariantnet.training.config import Training
-from invariantnet._system.torch_state import seeded
 from invariantnet.training.loop import train
+from invariantnet.uncertainty import DRAWS, MEMBERS, train_uncertain, trainings
 
 KINDS = ("ensemble", "bbb", "laplace")
 BRIEF = Training(epochs=3, batch_size=32, learning_rate=1e-2, validation=0.0, schedule="one-cycle")
@@ -144,7 +144,7 @@ def test_classifier_predicts_saves_loads_and_exports(uncertainty, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     x, y = problem()
     clf = InvariantClassifier(
-        ["rot90"], (4, 4), hidden=8, seeds=1, epochs=2, uncertainty=uncertainty, random_state=0
+        ["rot90"], (4, 4), hidden=8, n_networks=1, epochs=2, uncertainty=uncertainty, random_state=0
     ).fit(x, y)
     p = clf.predict_proba(x)
     np.testing.assert_allclose(p.sum(1), 1, atol=1e-5)
@@ -163,7 +163,7 @@ def test_classifier_predicts_saves_loads_and_exports(uncertainty, tmp_path):
 
 def test_one_network_has_no_doubts_to_tell():
     x, y = problem()
-    clf = InvariantClassifier(["rot90"], (4, 4), hidden=4, seeds=1, epochs=1, random_state=0).fit(x, y)
+    clf = InvariantClassifier(["rot90"], (4, 4), hidden=4, n_networks=1, epochs=1, random_state=0).fit(x, y)
     with pytest.raises(ValueError, match="uncertainty='ensemble'"):
         clf.predict_uncertainty(x)
     with pytest.raises(ValueError, match="uncertainty 'some' is unknown"):
@@ -173,7 +173,7 @@ def test_one_network_has_no_doubts_to_tell():
 def test_second_opinion_is_in_the_verdict():
     x, y = problem(300)
     clf = InvariantClassifier(
-        ["rot90"], (4, 4), hidden=8, seeds=1, epochs=1, second_opinion=True, random_state=0
+        ["rot90"], (4, 4), hidden=8, n_networks=1, epochs=1, second_opinion=True, random_state=0
     ).fit(x, y)
     assert clf.posterior_.second_opinion in clf.posterior_.names
     assert "Laplace's approximation" in clf.posterior_.verdict
@@ -185,7 +185,7 @@ def test_intervals_of_a_regressor_cover_as_often_as_they_say(uncertainty):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2000, 4)).astype(np.float32)
     y = abs(x).sum(1) + rng.normal(size=2000) * 0.5
-    reg = InvariantRegressor(["sign"], seeds=1, hidden=32, uncertainty=uncertainty, random_state=0).fit(
+    reg = InvariantRegressor(["sign"], n_networks=1, hidden=32, uncertainty=uncertainty, random_state=0).fit(
         x[:1000], y[:1000]
     )
     for coverage in (0.5, 0.9):

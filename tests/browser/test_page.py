@@ -1,0 +1,320 @@
+"""The page in a real browser: it draws, moves, predicts, and asks nobody for anything."""
+
+import base64
+import itertools
+import json
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from invariantnet import InvariantClassifier
+from invariantnet import data as datasets
+from invariantnet.app.runs import PLAIN, Settings, fit
+from invariantnet.data.examples import Examples
+from invariantnet.estimator.persistence import read_record
+from invariantnet.metrics import calibration_bins
+from invariantnet.nn import mlp
+from invariantnet.report import evaluation, write_report
+from invariantnet.report.charts import Bar, Line, bars, lines
+from invariantnet.report.page import _picture
+from invariantnet.training.loop import train
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MALICE = "<script>alert(1)</script>"
+QUICK = {"hidden": 16, "n_networks": 1, "epochs": 10}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    fit(Settings("digits:rotated", ("rot90", "flips"), examples=600, **QUICK), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        if "CI" in os.environ:
+            pytest.fail("no Chromium: `make browser` installs it")
+        pytest.skip("no Chromium: `make browser` installs it")
+    with sync_playwright() as playwright:
+        # Inside a container Chromium's own sandbox is not to be had.
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; afterwards it must have been silent, and alone."""
+    said, asked, contexts = [], [], []
+
+    def open_page(path, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not said
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_page_says_what_the_record_says(run, visit):
+    record = read_record(run)
+    page = visit(run / "report.html")
+    text = page.inner_text("body")
+    assert "The data is symmetric under rot90." in text
+    assert record["verdict"] in text
+    for price in record["posterior"]["prices"]:
+        assert f"{100 * price['accuracy']['rot90']:.1f} %" in text
+    assert f"{100 * record['evaluation']['accuracy']['plain']['d4']:.1f} %" in text
+    assert record["versions"]["torch"] in text
+    for chart in page.query_selector_all("svg"):
+        assert chart.get_attribute("aria-label")
+    for picture in page.query_selector_all("img"):
+        assert picture.get_attribute("alt")
+
+
+def test_both_networks_in_the_page_are_those_of_torch(run, visit):
+    page = visit(run / "report.html")
+    clf = InvariantClassifier.load(run)
+    plain = mlp((8, 8), clf.outputs_, 16)
+    import safetensors.torch
+
+    plain.load_state_dict(safetensors.torch.load_file(run / PLAIN))
+    x = np.random.default_rng(0).random((5, 64)).astype(np.float32)
+    for row, ours in zip(x, clf.predict_proba(x), strict=True):
+        np.testing.assert_allclose(
+            page.evaluate("x => invariantnet.predict('chosen', x)", row.tolist()), ours, atol=1e-4
+        )
+        with torch.no_grad():
+            theirs = plain(torch.from_numpy(row)).softmax(-1)
+        np.testing.assert_allclose(
+            page.evaluate("x => invariantnet.predict('plain', x)", row.tolist()), theirs, atol=1e-4
+        )
+
+
+def change(page, which):
+    return float(page.inner_text(f"#change-{which}").split()[-1])
+
+
+def test_moving_an_input_moves_only_the_plain_network(run, visit):
+    page = visit(run / "report.html")
+    first = page.evaluate("invariantnet.input()")
+    said = page.inner_text("#best-chosen")
+    plain = []
+    for _ in range(4):
+        page.get_by_role("button", name="rotate").click()
+        assert change(page, "chosen") < 1e-4
+        assert page.inner_text("#best-chosen") == said
+        plain.append(change(page, "plain"))
+    assert max(plain) > 0.01
+    assert page.evaluate("invariantnet.input()") == first
+    page.get_by_role("button", name="shift →").click()
+    assert change(page, "chosen") > 1e-3, "not a symmetry that it has"
+    page.select_option("#pick", index=1)
+    assert page.evaluate("invariantnet.input()") != first
+
+
+@pytest.mark.parametrize(
+    "device",
+    [{"viewport": {"width": 1200, "height": 900}}, {"viewport": {"width": 390, "height": 844}, "has_touch": True}],
+)
+def test_a_visitor_draws_and_reads_both_predictions(run, visit, device):
+    page = visit(run / "report.html", **device)
+    assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"]
+    page.get_by_role("button", name="clear").click()
+    empty = page.evaluate("invariantnet.input()")
+    page.locator("#input").scroll_into_view_if_needed()
+    box = page.locator("#input").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 20, steps=12)
+    page.mouse.up()
+    drawn = page.evaluate("invariantnet.input()")
+    assert sum(drawn) > sum(empty) + 3
+    for which in ("chosen", "plain"):
+        rows = page.locator(f"[data-network={which}] .row span:last-child").all_inner_texts()
+        assert sum(map(float, rows)) == pytest.approx(1, abs=0.01)
+        assert page.inner_text(f"#best-{which}")
+    assert page.screenshot(full_page=True).startswith(b"\x89PNG")
+
+
+def test_text_from_data_is_text(tmp_path, visit):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6))
+    name = tmp_path / "x<img src=x onerror=alert(2)>.npz"
+    np.savez(name, x=x, y=np.where(np.abs(x[:, 0]) > 0.7, MALICE, "</script><b>near"))
+    fit(Settings(str(name), ("sign",), **QUICK), tmp_path / "run")
+    page = visit(tmp_path / "run/report.html")
+    assert MALICE in page.inner_text("[data-network=chosen]")
+    assert page.locator("body b").count() == 0
+    assert page.locator("h1 img").count() == 0
+    assert "default-src 'none'" in page.content()
+    page.get_by_role("button", name="sign").click()
+    assert change(page, "chosen") < 1e-4
+
+
+def test_a_page_made_of_a_strangers_record_is_inert(run, tmp_path, visit):
+    malice = f"<img src=x onerror=alert(3)>{MALICE}\"'"
+
+    def everywhere(value):
+        if isinstance(value, dict):
+            return {k: everywhere(v) for k, v in value.items()}
+        return [everywhere(v) for v in value] if isinstance(value, list) else malice
+
+    shutil.copytree(run, tmp_path / "run")
+    record = read_record(run)
+    record |= {part: everywhere(record[part]) for part in ("verdict", "versions", "settings")}
+    record["data"]["source"] = record["learned"]["fingerprint_"] = malice
+    record["learned"]["classes_"] = [f"{i}{malice}" for i in record["learned"]["classes_"]]
+    (tmp_path / "run/run.json").write_text(json.dumps(record))
+    page = visit(write_report(tmp_path / "run"))
+    assert malice in page.inner_text("body")
+    assert page.locator("img[onerror]").count() == 0
+    assert page.locator("script").count() == visit(run / "report.html").locator("script").count()
+
+
+def test_no_symmetry_and_networks_that_do_not_fold(tmp_path, visit):
+    settings = Settings("digits:plain", ("rot90",), backbone="cnn", examples=300, **{**QUICK, "epochs": 2})
+    fit(settings, tmp_path)
+    text = visit(tmp_path / "report.html").inner_text("body")
+    assert "no symmetry" in text
+    assert "does not fold into plain layers" in text
+
+
+def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
+    again = tmp_path / "copy"
+    shutil.copytree(run, again)
+    (again / "report.html").unlink()
+    assert write_report(again).read_bytes() == (run / "report.html").read_bytes()
+    (again / PLAIN).write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="missing or damaged"):
+        write_report(again)
+    InvariantClassifier.load(run).save(tmp_path / "python")
+    with pytest.raises(ValueError, match="saved from Python"):
+        write_report(tmp_path / "python")
+
+
+def test_a_page_about_noise_claims_no_symmetry(run, tmp_path):
+    shutil.copytree(run, tmp_path / "noise")
+    record = read_record(run)
+    record["posterior"]["guessing"] = 0.0
+    (tmp_path / "noise/run.json").write_text(json.dumps(record))
+    text = write_report(tmp_path / "noise").read_text()
+    assert "The data is symmetric" not in text
+    assert "No network has learned to predict the labels" in text
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 5), (3, 4, 4), (1, 4, 4), (2, 4, 4)])
+def test_pictures_of_any_shape(shape):
+    uri = _picture(np.linspace(-1, 1, int(np.prod(shape))), shape, -1, 1)
+    import io
+
+    with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as picture:
+        assert picture.size[0] == shape[-1]
+
+
+def test_calibration_bins():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 2000)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    bins = calibration_bins(p, y, 10)
+    assert sum(b["count"] for b in bins) == 2000
+    for b in bins:
+        assert b["observed"] == pytest.approx(b["stated"], abs=0.12)
+    assert json.dumps(bins)
+
+
+def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit):
+    settings = Settings(
+        "digits:rotated", ("rot90",), examples=300, uncertainty="laplace", second_opinion=True, **QUICK
+    )
+    record = fit(settings, tmp_path / "run")
+    page = visit(tmp_path / "run/report.html")
+    figures = page.locator("#doubtful figure")
+    assert figures.count() == 8
+    assert "of them its own" in figures.first.inner_text()
+    doubts = [item["entropy"] for item in record["evaluation"]["doubtful"]]
+    assert doubts == sorted(doubts, reverse=True)
+    assert "Laplace's approximation" in page.locator("header").inner_text()
+    agrees = record["posterior"]["laplace"][1] > record["posterior"]["laplace"][0]
+    assert (
+        "It agrees" if agrees == (record["posterior"]["probabilities"][1] > 0.5) else "It disagrees"
+    ) in page.content()
+    assert all(0 <= item["epistemic"] <= item["entropy"] + 1e-6 for item in record["evaluation"]["doubtful"])
+
+
+def test_a_huge_group_is_said_to_be_sampled(tmp_path):
+    x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
+    np.savez(tmp_path / "sets.npz", x=x, y=x.sum(1) > 0)
+    fit(Settings(str(tmp_path / "sets.npz"), ("permutations",), tolerance=9.0, **QUICK), tmp_path / "run")
+    page = (tmp_path / "run/report.html").read_text()
+    assert "is averaged over 64 sampled elements of permutations" in page
+    assert "7.8e+374" in page
+
+
+def test_a_mixture_of_schemes_is_not_called_invariant(tmp_path):
+    record = fit(Settings("digits:rotated", ("rot90",), "paper", examples=300, **QUICK), tmp_path / "run")
+    assert not record["exact"]
+    page = (tmp_path / "run/report.html").read_text()
+    assert "exactly invariant to" not in page
+    assert "mixes weight-sharing schemes, most of all" in page
+
+
+def test_long_names_and_many_lines_stay_inside_their_pictures(tmp_path, visit):
+    rows = [Line(f"reversal+sign+cyclic {i}", ((0.0, 0.0), (1.0, -float(i)))) for i in range(20)]
+    bar = [Bar("reversal+sign+permutations", 0.5, "0.500")]
+    (tmp_path / "page.html").write_text(
+        f"<style>text.label {{text-anchor: end}}</style>{lines(rows, 'ab', '')}{bars(bar, '')}"
+    )
+    page = visit(tmp_path / "page.html", viewport={"width": 900, "height": 1400})
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll("svg")].flatMap(svg => {
+            const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number)
+            return [...svg.querySelectorAll("text")].filter(text => {
+                const box = text.getBBox()
+                return box.x < 0 || box.y < 0 || box.x + box.width > width || box.y + box.height > height
+            }).map(text => text.textContent)
+        })"""
+    )
+    assert outside == []
+
+
+def test_the_plain_network_is_trained_for_as_long_as_was_asked(monkeypatch):
+    steps = []
+
+    def watched(make, x, y, config, *args, **more):
+        steps.append(config.steps(len(x)))
+        return train(make, Examples(x, y), config, *args, **more)
+
+    monkeypatch.setattr(evaluation, "train", watched)
+    data = datasets.load("digits:rotated")
+    x, y = data.x_train[:60], data.y_train[:60]
+    clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, n_networks=1, epochs=1, random_state=0).fit(x, y)
+    evaluation.fit_plain(clf, x, y, seed=0)
+    assert steps == [1]
+
+
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_names_of_lines_neither_touch_nor_leave_the_chart(count):
+    rows = [Line(f"group {k}", [(0.0, 0.0), (1.0 + k % 3, -1.0 - (k % 2))]) for k in range(count)]
+    chart = str(lines(rows, ["0", "1", "2", "3"], "a race"))
+    height = int(re.search(r'viewBox="0 0 \d+ (\d+)"', chart)[1])
+    names = sorted(float(y) for y in re.findall(r'y="([\d.]+)" class="name"', chart))
+    assert len(names) == count
+    assert names[0] > 0
+    assert names[-1] < height - 24, "below are the ticks"
+    assert all(below - above > 13 for above, below in itertools.pairwise(names))

@@ -1,0 +1,177 @@
+"""From predictions to probabilities, and to words."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from invariantnet.inference import SymmetryPosterior
+from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
+from invariantnet.inference.posterior import Price
+from invariantnet.priors import log_prior_of
+
+
+def test_bootstrap_posterior_against_a_plain_loop():
+    rng = np.random.default_rng(0)
+    values = rng.normal(-1, 0.5, (3, 2, 60))
+    log_prior = np.log([0.2, 0.3, 0.5])
+    ours = bootstrap_probabilities(values, log_prior, seed=1, draws=20_000)
+    slow = []
+    for _ in range(4000):
+        w, u = rng.dirichlet(np.ones(60)), rng.dirichlet(np.ones(2))
+        score = log_prior + 60 * np.array([np.log(u @ np.exp(scheme)) @ w for scheme in values])
+        p = np.exp(score - score.max())
+        slow.append(p / p.sum())
+    np.testing.assert_allclose(ours, np.mean(slow, 0), atol=0.03)
+
+
+def test_equal_examples_leave_no_doubt_about_their_sum():
+    """Whatever their weights, which add up to the number of examples."""
+    values = np.array([-1.0, -1.3])[:, None, None].repeat(5, axis=2)
+    p = bootstrap_probabilities(values, np.zeros(2), 0)
+    assert p[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
+
+
+def test_many_examples_do_not_leave_the_range_of_numbers():
+    p = bootstrap_probabilities(np.full((2, 1, 20_000), -3.0), np.log([0.8, 0.2]), 0, draws=20)
+    assert p.tolist() == pytest.approx([0.8, 0.2])
+
+
+def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
+    """One network of three knows the label, against three that guess among three."""
+    monkeypatch.setattr("invariantnet.inference.posterior.MIXES", 20_000)
+    values = np.log([[[1.0], [1e-300], [1e-300]], [[1 / 3]] * 3])
+    p = bootstrap_probabilities(values, np.zeros(2), 0, draws=20_000)
+    u = (np.arange(1000) + 0.5) / 1000
+    assert p[0] == pytest.approx(np.mean(2 * (1 - u) * u / (u + 1 / 3)), abs=0.006)
+
+
+def test_bootstrap_is_humble_about_differences_that_a_few_examples_make():
+    even = np.full((2, 1, 400), -0.5)
+    noisy = even.copy()
+    noisy[1, 0, :3] += 3.0
+    plain_softmax = 1 / (1 + np.exp(-9.0))
+    assert bootstrap_probabilities(noisy, np.zeros(2), 0)[1] < plain_softmax
+    np.testing.assert_allclose(bootstrap_probabilities(even, np.zeros(2), 0), [0.5, 0.5])
+    steady = even.copy()
+    steady[1] += 0.1
+    assert bootstrap_probabilities(steady, np.zeros(2), 0)[1] > 0.999
+
+
+def test_prior_of_hypotheses():
+    np.testing.assert_allclose(np.exp(log_prior_of((1.0, 3.0), 2)), [0.25, 0.75])
+    for alpha in (0.0, -1.0, (1.0,), (1.0, float("inf"))):
+        with pytest.raises(ValueError, match="is no prior"):
+            log_prior_of(alpha, 2)
+
+
+def posterior_with(*probabilities):
+    names = ("trivial", "rot90", "d4")[: len(probabilities)]
+    return SymmetryPosterior(
+        names, (1, 4, 8)[: len(names)], probabilities, (0.0,) * len(names), (0.0,) * len(names), 100
+    )
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "words"),
+    [
+        (
+            (0.001, 0.995, 0.004),
+            "decisive: the symmetry rot90, with probability 0.995 after 100 predictions; next d4",
+        ),
+        ((0.95, 0.03, 0.02), "strong: no symmetry"),
+        ((0.4, 0.35, 0.25), "inconclusive: no symmetry"),
+        ((1.0,), "decisive: no symmetry"),
+    ],
+)
+def test_verdict_in_words(probabilities, words):
+    assert posterior_with(*probabilities).verdict.startswith(words)
+
+
+def test_a_posterior_is_shown_whole_or_not_at_all():
+    posterior = SymmetryPosterior(
+        ("trivial", "rot90"), (1, 4), (0.25, 0.75), (-9.0, -8.0), (0.0, 0.0), 10, ("trivial",)
+    )
+    lines = str(posterior).splitlines()
+    assert [line.split() for line in lines[1:3]] == [
+        ["trivial", "1", "0.250", "≤", "-9.0"],
+        ["rot90", "4", "0.750", "-8.0"],
+    ]
+    assert posterior.log_bayes_factors == (-1.0, 0.0)
+    assert "race" not in repr(posterior), "it is long"
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        str(replace(posterior, orders=(1,)))
+    with pytest.raises(ValueError, match="were not stored"):
+        posterior.over_schemes()
+
+
+@pytest.mark.parametrize(
+    ("best", "word"),
+    [
+        (0.99, "decisive"),
+        (0.9896, "decisive"),
+        (0.989, "strong"),
+        (0.9, "strong"),
+        (0.899, "inconclusive"),
+    ],
+)
+def test_strength_in_words(best, word):
+    assert posterior_with(1 - best, best).strength == word
+
+
+def test_a_second_opinion_is_shown_where_it_was_asked_for():
+    posterior = posterior_with(0.25, 0.75)
+    assert posterior.second_opinion is None
+    assert "Laplace" not in posterior.verdict
+    assert replace(posterior, laplace=(-2.0, -1.0)).verdict.endswith("; Laplace's approximation agrees")
+    assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith("; Laplace's approximation favours trivial")
+
+
+def test_who_learned_nothing_says_so():
+    posterior = posterior_with(0.25, 0.75)
+    assert "guessing" not in posterior.verdict
+    assert "guessing" not in replace(posterior, guessing=-0.1).verdict
+    for guessing in (0.0, 0.1):
+        assert replace(posterior, guessing=guessing).verdict.endswith("guessing does as well")
+
+
+def test_the_largest_group_within_the_tolerance_is_bought():
+    prices = [
+        Price("trivial", 1, 0.0, {}),
+        Price("rot90", 4, 0.3, {}),
+        Price("flips", 4, 0.2, {}),
+        Price("d4", 8, 0.5, {}),
+    ]
+    posterior = replace(posterior_with(0.75, 0.125, 0.125), prices=tuple(prices))
+    bought = {0.0: "trivial", 0.1: "trivial", 0.2: "flips", 0.4: "flips", 0.5: "d4", 9.0: "d4"}
+    assert {tolerance: posterior.within(tolerance) for tolerance in bought} == bought
+    assert replace(posterior, prices=(prices[3],)).within(0.4) == "trivial"
+    assert replace(posterior, prices=(prices[1],)).within(0.4) == "rot90"
+    late = replace(posterior, prices=(Price("trivial", 1, 0.1, {}), Price("rot90", 4, 0.0, {})))
+    assert late.within(0.0) == "trivial", "the favourite, though another did better at last"
+
+
+def test_the_mean_of_networks_is_that_of_their_probabilities():
+    values = np.random.default_rng(0).normal(-1, 1, (3, 4, 5))
+    np.testing.assert_allclose(mean_prediction(values), np.log(np.exp(values).mean(1)))
+
+
+@pytest.mark.parametrize("n_networks", [1, 2])
+def test_bootstrap_in_parts_is_the_same(monkeypatch, seeds):
+    values = np.random.default_rng(0).normal(-1, 0.5, (3, seeds, 60))
+    whole = bootstrap_probabilities(values, np.zeros(3), seed=1)
+    monkeypatch.setattr("invariantnet.inference.posterior.CHUNK", 170)
+    np.testing.assert_allclose(bootstrap_probabilities(values, np.zeros(3), seed=1), whole)
+    assert whole.sum() == pytest.approx(1)
+
+
+def test_weights_of_examples_scale_their_evidence():
+    values = np.random.default_rng(0).normal(-1, 0.1, (2, 2, 50))
+    heavy = bootstrap_probabilities(values, np.zeros(2), 0, weight=np.full(50, 3.0))
+    np.testing.assert_allclose(heavy, bootstrap_probabilities(values, np.zeros(2), 0, weight=3.0))
+    assert abs(heavy[0] - 0.5) > abs(bootstrap_probabilities(values, np.zeros(2), 0)[0] - 0.5)
+
+
+def test_of_two_equally_probable_groups_the_verdict_names_the_favourite():
+    tied = SymmetryPosterior(("flips", "rot90"), (4, 4), (0.5, 0.5), (-1.0, -1.0), (0.0, 0.0), 10)
+    assert f"the symmetry {tied.favourite}" in tied.verdict

@@ -1,0 +1,396 @@
+"""The race: its blocks, who is dropped, how many networks it takes, and how far it is."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from problems import FAST, candidates, corner_problem, make_network
+
+from invariantnet._system.progress import evidence_bar
+from invariantnet.data.examples import Examples
+from invariantnet.inference import Evidence, evidence, gather_evidence
+from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.rules import block_ends, error_of_networks, hopeless, with_bounds
+from invariantnet.inference.scoring import BlockScore
+from invariantnet.likelihoods import Categorical
+
+
+@example(1, None, 2.0)
+@given(st.integers(1, 5000), st.one_of(st.none(), st.integers(1, 600)), st.floats(1.1, 4))
+def test_blocks_grow_and_cover_everything(n, first, growth):
+    if (first or 1) >= n:
+        with pytest.raises(ValueError, match="leaves none"):
+            block_ends(n, first, growth)
+        return
+    ends = block_ends(n, first, growth)
+    assert ends[-1] == n
+    assert ends == sorted(set(ends))
+    assert ends[0] == (first or min(500, max(16, n // 16), n // 2))
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "growth", "ends"),
+    [
+        (5000, None, None, [312, 1248, 5000]),
+        (1000, None, None, [62, 248, 1000]),
+        (999, None, None, [62, 124, 248, 496, 999]),
+        (20_000, None, None, [500, 2000, 8000, 20_000]),
+        (950, 100, 2.0, [100, 200, 400, 950]),
+        (1650, 100, 2.0, [100, 200, 400, 800, 1650]),
+        (2000, 100, 2.0, [100, 200, 400, 800, 1600, 2000]),
+        (110, 100, 2.0, [100, 110]),
+        (220, 100, 2.0, [100, 220]),
+        (4, 1, 1.1, [1, 2, 3, 4]),
+    ],
+)
+def test_blocks_of_known_sizes(n, first, growth, ends):
+    assert block_ends(n, first, growth) == ends
+
+
+def test_only_a_group_with_more_elements_is_dropped_and_only_when_far_behind():
+    leader = np.zeros(100)
+    noise = np.tile([-1.0, 1.0], 50)  # four standard errors of its sum are 40 nats
+    for behind, out in ((49.0, {}), (51.0, {1: 0})):
+        seen = np.stack([leader, noise - behind / 100])
+        assert hopeless(seen, [0, 1], [4, 4], 10.0) == out
+        assert hopeless(seen, [0, 1], [4, 8], 10.0) == out
+        assert hopeless(seen, [0, 1], [4, 2], 10.0) == {}, "with more data it could catch up"
+        assert hopeless(seen, [1], [4, 8], 10.0) == {}, "behind one that is out already"
+        assert hopeless(seen, [0, 1], [4, 8], np.inf) == {}
+    assert hopeless(np.array([[0.0], [-10.0]]), [0, 1], [1, 1], 10.0) == {}
+    for error, out in ((7.4, {1: 0}), (7.6, {})):  # hypot(10, 7.5) is 12.5, four of it are 50
+        assert hopeless(np.stack([leader, noise - 0.6]), [0, 1], [4, 4], 10.0, error) == out
+    steps = np.array([[-1.0], [-3.0], [-2.0]]) * np.ones(100)
+    assert hopeless(steps, [0, 1, 2], [1, 1, 1], 10.0) == {1: 0, 2: 0}, "whom it is furthest behind"
+
+
+def test_what_was_dropped_is_taken_to_do_as_well_as_the_one_it_could_not_catch_up_with():
+    """Also where that one was dropped later itself; not as well as another that only won in the end."""
+    scored = np.arange(-32.0, 0).reshape(4, 2, 4)
+    bounded = with_bounds(scored, {1: 2, 2: 3}, {1: 2, 2: 0})
+    np.testing.assert_array_equal(bounded[[0, 3]], scored[[0, 3]])
+    np.testing.assert_array_equal(bounded[1, :, :2], scored[1, :, :2])
+    np.testing.assert_array_equal(bounded[1, :, 2], scored[2, :, 2])
+    np.testing.assert_array_equal(bounded[2, :, :3], scored[2, :, :3])
+    np.testing.assert_array_equal(bounded[1:3, :, 3], scored[[0, 0], :, 3])
+    at_once = with_bounds(scored, {1: 2, 2: 2}, {1: 2, 2: 0})
+    np.testing.assert_array_equal(at_once[1:3, :, 2:], scored[[0, 0], :, 2:])
+
+
+def test_who_was_beaten_by_a_loser_does_not_cast_doubt_on_the_winner():
+    """With few examples rot90 leads and d4 is dropped for it; then no symmetry wins, by far."""
+    names = ("rot90", "d4")
+    groups = [g.name for g in candidates(*names)]
+    first, later = {"trivial": -1.3, "rot90": -1.0, "d4": -3.0}, {"trivial": -0.5, "rot90": -2.0, "d4": -2.0}
+    rng = np.random.default_rng(0)
+    means = np.array([[*[first[n]] * 10, *[later[n]] * 60] for n in groups])
+    scores = means[:, None] + rng.normal(0, 0.01, size=(len(groups), 2, 70))
+    found = scripted(scores, names)
+    assert "d4" in found.dropped
+    assert found.favourite == "trivial"
+    assert max(found.probabilities) > 0.99
+    assert found.log_evidence[groups.index("d4")] < found.log_evidence[groups.index("trivial")] - 50
+
+
+class Asked(dict):
+    """Scores of networks, and which of them a race looked at."""
+
+    def __init__(self, scores):
+        super().__init__(scores)
+        self.keys_asked = set()
+
+    def __getitem__(self, key):
+        self.keys_asked.add(key)
+        return super().__getitem__(key)
+
+
+def scripted(scores, names=("rot90",), first=10, weight=None, n_networks=None, sure=0.0, asked=None, **config):
+    """A race whose networks' predictions are given, as (hypotheses, networks, labels): none is trained."""
+    groups = candidates(*names)
+    n = first + scores.shape[-1]
+    config = Evidence(n_networks=seeds or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
+    ends = block_ends(n, first, 2.0)
+    store = {
+        f"{group.name}-{s}-{block}": BlockScore(scores[k, s, start - first : end - first], {"trivial": 0.5})
+        for k, group in enumerate(groups)
+        for s in range(scores.shape[1])
+        for block, (start, end) in enumerate(itertools.pairwise(ends))
+    }
+    weight = None if weight is None else torch.tensor(weight)
+    x, y = torch.zeros(n, 9), torch.zeros(n).long()
+    store = Asked(store)
+    posterior = gather_evidence(make_network, groups, Examples(x, y), config=config, cache=store, weight=weight)
+    if asked is not None:
+        asked |= store.keys_asked
+    return posterior
+
+
+def test_networks_are_added_one_by_one():
+    scores = np.full((2, 4, 30), -5.0)
+    scores[0, 2:] = 0.0  # the third knows
+    posterior = scripted(scores, n_networks=2, sure=0.95, margin=np.inf)
+    assert posterior.log_evidence == pytest.approx(mean_prediction(scores[:, :3]).sum(1).tolist())
+    undecided = scripted(np.full((2, 4, 30), -5.0), n_networks=2, sure=0.95)
+    assert undecided.probabilities == pytest.approx([0.5, 0.5])
+    scores[0, 1] = 0.0
+    alone = scripted(scores, n_networks=1, sure=0.95, margin=np.inf)
+    assert alone.log_evidence == pytest.approx([-150, -150]), "who asks for one network gets one"
+
+
+def test_a_race_with_a_tolerance_ends_when_two_blocks_agree_on_the_prices():
+    scores = np.zeros((2, 1, 150))  # blocks of 10, 20, 40 and 80
+    scores[1, 0, :10] = np.tile([-2.0, 1.0], 5)  # about half a nat, but nobody knows
+    scores[1, 0, 10:] = -0.5
+    posterior = scripted(scores, tolerance=0.3)
+    assert posterior.examples == 70
+    assert [price.nats_per_example for price in posterior.prices] == pytest.approx([0, 0.5])
+    assert not posterior.dropped
+    assert scripted(scores, tolerance=0.5).examples == 150, "a price at the tolerance is never known"
+
+
+def test_a_price_that_grows_beyond_the_tolerance_is_not_taken_for_what_it_was():
+    scores = np.zeros((2, 1, 70))  # blocks of 10, 20 and 40
+    scores[1, 0, 10:] = -0.5  # with few examples nothing is lost
+    posterior = scripted(scores, tolerance=0.3)
+    assert posterior.examples == 70
+    assert posterior.within(0.3) == "trivial"
+
+
+def test_weights_count_in_the_evidence_and_in_its_spread():
+    scores = -np.linspace(1, 2, 2 * 2 * 30).reshape(2, 2, 30)
+    weight = 40 * [1.0]
+    plain = scripted(scores, weight=weight, margin=np.inf)
+    heavy = scripted(scores, weight=[2 * w for w in weight], margin=np.inf)
+    assert heavy.log_evidence == pytest.approx([2 * v for v in plain.log_evidence])
+    assert heavy.log_evidence_spread == pytest.approx([2 * v for v in plain.log_evidence_spread])
+    assert plain.log_evidence_spread == pytest.approx(scores.sum(-1).std(1, ddof=1).tolist())
+    assert plain.log_evidence == scripted(scores, margin=np.inf).log_evidence
+    one = scripted(scores[:, :1], margin=np.inf)
+    assert one.log_evidence_spread == (0.0, 0.0)
+
+
+def test_hopeless_hypotheses_are_out_and_the_race_ends_with_the_last_rival():
+    scores = np.zeros((4, 1, 70))
+    scores[1:, 0] = np.array([-3.0, -2.0, -1.0])[:, None]
+    posterior = scripted(scores, ("rot90", "flips"))
+    assert posterior.names == ("trivial", "flips", "rot90", "d4")
+    assert posterior.dropped == ("flips", "rot90", "d4")
+    assert [sorted(row["log_evidence"]) for row in posterior.race] == [
+        ["d4", "flips", "rot90", "trivial"],
+        ["d4", "trivial"],
+    ]
+    assert posterior.examples == 30, "d4 was ten nats behind after ten labels, and is out after thirty"
+    assert posterior.pointwise.shape == (4, 10), "labels that all of them predicted"
+    assert posterior.favourite == "trivial"
+    assert posterior.log_evidence == pytest.approx([0, -30, -20, -30]), "bounds of what was dropped"
+
+
+def test_who_is_far_behind_after_one_network_gets_no_more():
+    """Blocks of 10 and 20, four hypotheses, three networks: two are far behind on the last block."""
+    scores = np.zeros((4, 3, 30)) - np.linspace(0, 0.1, 3)[:, None]
+    scores[[0, 3], 0, 10:] -= 4.0
+    scores[[0, 3], 1:, 10:] = 0.0  # would have done well
+    asked = set()
+    posterior = scripted(scores, ("rot90", "flips"), asked=asked)
+    both = {f"{name}-{s}-1" for name in ("flips", "rot90") for s in range(3)} | {"trivial-0-1", "d4-0-1"}
+    assert {key for key in asked if key.endswith("-1")} == both
+    assert len(asked) == 12 + len(both), "the first block tells how much networks differ"
+    assert posterior.probabilities == pytest.approx([0, 0.5, 0.5, 0], abs=1e-6)
+    assert not posterior.dropped, "they have predicted every label"
+    np.testing.assert_allclose(posterior.pointwise[:, 10:], scores[:, 0, 10:], err_msg="all by one network")
+    np.testing.assert_allclose(posterior.pointwise[:, :10], mean_prediction(scores)[:, :10])
+    everybody = set()
+    scripted(scores, ("rot90", "flips"), asked=everybody, margin=np.inf)
+    assert len(everybody) == 24
+
+
+def test_a_smaller_group_that_is_behind_stays_until_the_last_block():
+    scores = np.zeros((2, 2, 70))  # blocks of 10, 20 and 40
+    scores[0] = -3.0
+    asked = set()
+    posterior = scripted(scores, asked=asked)
+    early = {f"{name}-{s}-{block}" for name in ("trivial", "rot90") for s in range(2) for block in range(2)}
+    assert asked == early | {"trivial-0-2", "rot90-0-2"}
+    assert posterior.examples == 70
+    assert posterior.log_evidence == pytest.approx([-210, 0])
+    scores[0, :, 30:] = 3.0  # caught up
+    assert scripted(scores).favourite == "trivial"
+
+
+def test_a_network_that_learned_badly_does_not_decide():
+    scores = np.zeros((4, 2, 30))
+    scores[0] = -0.05
+    scores[0, 0, :10] = -7.0
+    scores[1:] = np.array([-1.5, -1.2, -4.0])[:, None, None]
+    quick, slow = (scripted(scores, ("rot90", "flips"), margin=margin) for margin in (10.0, np.inf))
+    assert quick.favourite == slow.favourite == "trivial"
+    assert quick.probabilities == pytest.approx(slow.probabilities, abs=0.05)
+
+
+def test_a_network_that_diverged_does_not_judge():
+    """On the last block: the other network of its hypothesis is asked, too."""
+    scores = np.full((2, 2, 70), -0.05)
+    scores[1], scores[1, :, 30:] = -0.3, -1.2
+    scores[0, 0, 30:] = np.log(Evidence.doubt / 10)
+    quick, slow = (scripted(scores, margin=margin) for margin in (10.0, np.inf))
+    assert quick.favourite == "trivial"
+    assert quick.probabilities == pytest.approx(slow.probabilities)
+
+
+def test_networks_that_differ_are_not_judged_by_one_of_them():
+    """Of a gap of forty nats over twenty labels ten are the margin; what networks differ by may be the rest."""
+    for spread, asked_for in ((0.1, 6), (1.0, 8)):
+        scores = np.zeros((2, 2, 30))
+        scores[0, :, 10:] = -2.0
+        scores[:, 1, :10] = -spread
+        asked = set()
+        scripted(scores, asked=asked)
+        assert len(asked) == asked_for
+
+
+def test_the_error_of_networks_is_that_of_a_difference_of_two():
+    rng = np.random.default_rng(0)
+    block = rng.normal(size=(500, 4, 1)) * 3 / 25 + rng.normal(size=(500, 1, 25))
+    differences = (
+        block[::2, 0].sum(-1) - block[1::2, 0].sum(-1) - (block[::2].mean(1) - block[1::2].mean(1)).sum(-1)
+    )
+    assert error_of_networks(block) * 25 == pytest.approx(np.sqrt(2) * 3, rel=0.1)
+    assert differences.std() == pytest.approx(np.sqrt(2 * 3 / 4) * 3, rel=0.1), "less the mean of four"
+
+
+def test_an_early_judgement_agrees_with_that_of_all_networks():
+    """Differences between networks are no differences between hypotheses."""
+    rng = np.random.default_rng(0)
+    fewer = 0
+    for _ in range(50):
+        level = -rng.uniform(0, 3, (4, 1, 1)) + rng.normal(0, 0.2, (4, 2, 1))
+        scores = level + rng.normal(0, 1, (4, 2, 70)) + rng.normal(0, 1, (1, 1, 70))
+        asked, everybody = set(), set()
+        quick = scripted(scores, ("rot90", "flips"), asked=asked)
+        slow = scripted(scores, ("rot90", "flips"), asked=everybody, margin=np.inf)
+        assert quick.favourite == slow.favourite
+        assert quick.probabilities == pytest.approx(slow.probabilities, abs=0.05)
+        fewer += len(asked) < len(everybody)
+    assert fewer > 25
+
+
+@pytest.mark.parametrize(
+    ("path", "by_examples", "networks"),
+    [
+        ((0.96,), 0.99, 2),
+        ((0.5, 0.96), 0.5, 3),
+        ((0.6, 0.7, 0.8), 0.94, 4),
+        ((0.6, 0.7, 0.8, 0.96), 0.96, 5),
+        ((0.6,) * 7, 0.96, 8),
+    ],
+)
+def test_more_networks_are_asked_where_networks_rather_than_examples_leave_it_open(
+    monkeypatch, path, by_examples, networks
+):
+    """At least twice as many, unless it is sure; at most four times."""
+    asked = []
+
+    def run(_, count):
+        asked.append(count)
+        p = path[count - 2]
+        return SymmetryPosterior(("a", "b"), (1, 2), (p, 1 - p), (0.0, 0.0), (0.0, 0.0), 10)
+
+    monkeypatch.setattr(evidence._Race, "run", run)
+    monkeypatch.setattr(evidence._Race, "by_examples", lambda _: (by_examples, 1 - by_examples))
+    x, y = corner_problem(20, 0, symmetric=True)
+    gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=Evidence(n_networks=2))
+    assert asked == list(range(2, networks + 1))
+
+
+@pytest.mark.parametrize(("gap", "second"), [(3.0, False), (0.1, True)])
+def test_large_groups_that_are_far_behind_get_one_network_from_the_first_block_on(gap, second):
+    """Where several small ones tell how much networks differ."""
+    names = ("hflip", "vflip", "transpose", "shifts")
+    groups = candidates(*names)
+    large = np.array([g.order > 8 for g in groups])
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-1.0, 0.2, size=(len(groups), 2, 30)) - gap * large[:, None, None]
+    asked = set()
+    found = scripted(scores, names, asked=asked)
+    assert ("shifts-1-0" in asked) is second
+    assert {f"{g.name}-1-0" for g in groups if g.order <= 8} < asked
+    slow = scripted(scores, names, margin=np.inf)
+    assert found.favourite == slow.favourite
+    assert found.probabilities == pytest.approx(slow.probabilities, abs=0.01)
+
+
+def test_doubts_of_networks_are_told_from_doubts_of_examples():
+    """One network of rot90 is good and one bad; their average is better than no symmetry on every example."""
+    networks = np.log([[0.4, 0.4], [0.9, 0.05]])[:, :, None] * np.ones(200)
+    examples = np.log(np.where(np.arange(200) < 101, [[0.4], [0.9]], [[0.9], [0.4]]))[:, None] * np.ones((2, 1))
+    x, y = corner_problem(20, 0, symmetric=True)
+    for scored, sure in ((networks, True), (examples, False)):
+        data, prior = evidence._Examples(x, y, None), np.log([0.5, 0.5])
+        race = evidence._Race(make_network, candidates("rot90"), data, FAST, Categorical(), prior, 0, {}, None)
+        race.compared = scored, np.ones(200)
+        assert max(bootstrap_probabilities(scored, race.log_prior, 0)) < 0.9
+        assert bool(max(race.by_examples()) > 0.99) is sure
+
+
+def test_progress_is_the_share_of_the_work():
+    """Two blocks, two networks; a network costs the order of its group times the examples it learns from."""
+    x, y = corner_problem(120, 0, symmetric=True)
+    steps = []
+    config = Evidence(n_networks=2, sure=0.0, first_block=40, growth=2.0, margin=np.inf)
+    gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config, on_network=steps.append)
+    assert [1200 * s.done for s in steps] == pytest.approx([40, 200, 240, 400, 480, 800, 880, 1200])
+    assert [(s.hypothesis, s.replica, s.block, s.blocks) for s in steps[:3]] == [
+        ("trivial", 0, 0, 2), ("rot90", 0, 0, 2), ("trivial", 1, 0, 2)
+    ]  # fmt: skip
+    assert not steps[3].log_evidence
+    assert set(steps[4].log_evidence) == {"trivial", "rot90"}
+
+
+def test_a_log_gets_a_line_for_every_block_also_of_networks_that_were_added(capsys):
+    x, y = corner_problem(120, 0, symmetric=True)
+    config = replace(FAST, sure=1.1, first_block=40, growth=2.0, margin=np.inf)
+    with evidence_bar(visible=True) as on_network:
+        gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config, on_network=on_network)
+    lines = [line.split(" · ") for line in capsys.readouterr().err.splitlines() if line]
+    assert [line[1:4] for line in lines] == [
+        ["trivial", f"network {first} of {networks}", f"block {block} of 2"]
+        for first, networks in ((1, 2), (3, 3), (4, 4))
+        for block in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
+def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks):
+    x, y = corner_problem(80, 1, symmetric=True)
+    store, steps = {}, []
+    config = replace(FAST, sure=sure)
+    posterior = gather_evidence(
+        make_network, candidates("rot90"), Examples(x, y), config=config, cache=store, on_network=steps.append
+    )
+    assert set(store) == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
+    assert len(steps) == len(store), "none is trained twice"
+    assert [step.done for step in steps][-1] == 1
+    assert steps[-1].networks == networks
+    again = gather_evidence(
+        make_network,
+        candidates("rot90"),
+        Examples(x, y),
+        config=replace(config, n_networks=networks, sure=0.0),
+        cache=store,
+    )
+    assert posterior == again, "the same as if so many had been asked for"
+
+
+def test_who_took_part_to_the_end_was_not_dropped():
+    scores = np.zeros((2, 1, 30))  # blocks of 10 and 20
+    scores[1, 0, 10:] = -100.0
+    posterior = scripted(scores)
+    assert posterior.dropped == ()
+    assert "≤" not in str(posterior)
+    scores[1, 0, :10] = -100.0
+    assert scripted(scores).dropped == ("rot90",)

@@ -1,0 +1,27 @@
+"""A small problem whose symmetry is known, and networks for it."""
+
+import torch
+
+import invariantnet as inv
+from invariantnet.inference import Evidence
+from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.nn import Symmetrized, mlp
+
+SHAPE = (3, 3)
+FAST = Evidence(n_networks=2, first_block=40)
+
+
+def candidates(*names, shape=SHAPE):
+    return hypotheses([inv.symmetry(name, shape=shape) for name in names])
+
+
+def make_network(group):
+    return Symmetrized(mlp(group.shape, 2, 16), [group])
+
+
+def corner_problem(n, seed, *, symmetric):
+    """Is the brightest of four corners bright? Any corner, or only the first: invariant to rotations, or not."""
+    x = torch.rand(n, 9, generator=torch.Generator().manual_seed(seed))
+    corners = x[:, [0, 2, 6, 8]] ** 3
+    y = (corners.mean(1) > 0.25) if symmetric else (corners[:, 0] > 0.25)
+    return x, y.long()

@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from scipy.linalg import null_space, orth, subspace_angles
+from strategies import CATALOGUE_GROUPS, any_group, index_group, label, rotation
+
+import invariantnet as inv
+from invariantnet import Group
+from invariantnet.symmetries._closure import as_matrices
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+dtypes = pytest.mark.parametrize("dtype", TOLERANCE)
+
+
+def naive_operator(group: Group) -> np.ndarray:
+    elements = group.elements.numpy()
+    return (elements if group.is_matrix_group else as_matrices(elements)).mean(axis=0)
+
+
+def dense(tensor: torch.Tensor) -> np.ndarray:
+    return (tensor.to_dense() if tensor.layout == torch.sparse_csr else tensor).numpy()
+
+
+@given(any_group)
+def test_operator_is_the_mean_action(group):
+    operator = inv.reynolds_operator(group, dtype=torch.float64).numpy()
+    np.testing.assert_allclose(operator, naive_operator(group), atol=1e-8)
+
+
+@dtypes
+@given(group=any_group)
+def test_operator_is_an_invariant_projection(group, dtype):
+    operator = inv.reynolds_operator(group, dtype=dtype)
+    close = {"rtol": 0, "atol": 10 * TOLERANCE[dtype]}
+    torch.testing.assert_close(operator @ operator, operator, **close)
+    x = torch.randn(group.dim, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(group.act(x) @ operator.mT, (operator @ x).expand(group.order, -1), **close)
+    values = np.linalg.eigvals(operator.numpy())
+    assert np.minimum(np.abs(values), np.abs(values - 1)).max() < 1e-3
+
+
+@dtypes
+@given(group=any_group)
+def test_basis_is_orthonormal_and_spans_the_fixed_space(group, dtype):
+    basis = dense(inv.invariant_basis(group, dtype=dtype))
+    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=TOLERANCE[dtype])
+    fixed = null_space(naive_operator(group).T - np.eye(group.dim), rcond=1e-8)
+    assert len(basis) == fixed.shape[1], "rank of R = dimension of Λ"
+    if len(basis):
+        assert subspace_angles(basis.T.astype(np.float64), fixed).max() < 1e-3
+
+
+@given(index_group)
+def test_sparse_path_equals_dense_path(group):
+    sparse = dense(inv.invariant_basis(group, dtype=torch.float64))
+    matrix_twin = Group(group.name, as_matrices(group.generators), known_order=group.order)
+    full = inv.invariant_basis(matrix_twin, dtype=torch.float64).numpy()
+    np.testing.assert_allclose(sparse.T @ sparse, full.T @ full, atol=1e-8)
+
+
+@pytest.mark.parametrize("group", [g for g in CATALOGUE_GROUPS if g.is_permutation_group], ids=label)
+def test_one_basis_vector_per_orbit(group):
+    basis = inv.invariant_basis(group, orthonormal=False)
+    assert basis.layout == torch.sparse_csr
+    indicators = basis.to_dense()
+    labels = group.orbits()
+    assert torch.equal(indicators.sum(0), torch.ones(group.dim)), "every input is in exactly one orbit"
+    assert torch.equal(indicators.argmax(0), labels)
+
+
+@given(any_group)
+def test_complement_is_what_the_basis_leaves_over(group):
+    basis = dense(inv.invariant_basis(group, dtype=torch.float64))
+    rest = dense(inv.complement_basis(group, dtype=torch.float64))
+    both = np.concatenate([basis, rest])
+    np.testing.assert_allclose(both @ both.T, np.eye(group.dim), atol=1e-9)
+
+
+def test_operator_of_a_skew_representation_is_not_symmetric_and_the_basis_holds_left_vectors():
+    skew = np.array([[1.0, 0.7], [0.0, 1.0]])
+    group = Group.from_matrices([np.linalg.inv(skew) @ np.diag([1.0, -1.0]) @ skew])
+    operator = inv.reynolds_operator(group, dtype=torch.float64)
+    assert not torch.allclose(operator, operator.mT)
+    basis = inv.invariant_basis(group, dtype=torch.float64)
+    torch.testing.assert_close(basis @ operator, basis)
+    assert not torch.allclose(operator @ basis[0], basis[0])
+    x = torch.randn(7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert inv.check_invariance(lambda x: x @ basis[0], group, x) < 1e-12
+
+
+def test_known_numbers_of_orbits():
+    assert len(inv.symmetry("d4", shape=(28, 28)).orbits().unique()) == 105
+    assert len(inv.symmetry("rot90", shape=(28, 28)).orbits().unique()) == 196
+    assert len(inv.symmetry("flips", shape=(28, 28)).orbits().unique()) == 196
+
+
+def test_large_images_need_no_square_matrix():
+    basis = inv.invariant_basis(inv.symmetry("d4", shape=(3, 224, 224)))
+    assert basis.shape == (3 * 112 * 113 // 2, 150_528)
+    assert len(basis.values()) == 150_528
+
+
+def test_check_invariance_measures_the_largest_deviation():
+    x = torch.tensor([[1.0, 2.0], [3.0, 7.0]])
+    swap = inv.symmetry("reversal", shape=(2,))
+    assert inv.check_invariance(lambda x: x[:, 0], swap, x) == 4.0
+    assert inv.check_invariance(lambda x: x.sum(1), swap, x) == 0.0
+    module = torch.nn.Linear(2, 1)
+    torch.nn.init.constant_(module.weight, 0.5)
+    assert inv.check_invariance(module, swap, x) == 0.0
+    everything = inv.symmetry("permutations", shape=(30,))
+    assert inv.check_invariance(lambda x: x.max(-1).values, everything, torch.rand(4, 30)) == 0.0
+    assert (
+        inv.check_invariance(lambda x: x[..., 3], inv.symmetry("cyclic", shape=(30,)), torch.arange(30.0)) == 26.0
+    )
+
+
+def test_square_roots_of_unity_leave_nothing_but_the_axis():
+    group = Group.from_matrices([np.block([[rotation(2 * np.pi / 5), np.zeros((2, 1))], [np.zeros((1, 2)), 1.0]])])
+    np.testing.assert_allclose(
+        np.abs(inv.invariant_basis(group, dtype=torch.float64).numpy()), [[0, 0, 1]], atol=1e-9
+    )
+    assert orth(inv.reynolds_operator(group, dtype=torch.float64).numpy()).shape[1] == 1
+
+
+def test_what_is_not_a_number_is_not_invariant():
+    found = inv.check_invariance(
+        lambda x: x[..., 0].log(), inv.symmetry("reversal", (2,)), torch.tensor([[1.0, -1.0]])
+    )
+    assert np.isnan(found)
+
+
+@pytest.mark.parametrize("ratio", [2.0, 1e3, 3e4, 1e6])
+def test_units_of_the_coordinates_do_not_change_what_is_invariant(ratio):
+    turn = inv.Group.from_matrices([[[0, -1 / ratio], [ratio, 0]]])
+    assert inv.invariant_basis(turn).shape == (0, 2)
+    swap = inv.Group.from_matrices([[[0, 1 / ratio], [ratio, 0]]])
+    (row,) = inv.invariant_basis(swap).numpy()
+    np.testing.assert_allclose(row / row[0], [1, 1 / ratio], rtol=1e-6)
