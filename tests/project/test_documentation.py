@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```(\w*)\n(.*?)```(?:\s*```\n(.*?)```)?", re.DOTALL)
 

@@ -7,7 +7,7 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SPEC = importlib.util.spec_from_file_location("supply_chain", ROOT / "tools/supply_chain.py")
 supply_chain = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(supply_chain)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from invariantnet._system.files import writable_folder, write_bytes, write_json
 from invariantnet._system.sizes import must_fit
-from invariantnet._system.words import count_words
+from invariantnet._system.words import count_words, package_version
 from invariantnet.inference.posterior import Price, Stage, SymmetryPosterior
 from invariantnet.nn import Draws, InvariantLinear
 from invariantnet.nn.ensemble import PREFIX
@@ -173,10 +173,8 @@ def folded(network: nn.Module) -> nn.Module:
 
 def versions() -> dict[str, str]:
     """Of everything that a result depends on."""
-    from invariantnet import __version__
-
     return {
-        "invariantnet": __version__,
+        "invariantnet": package_version(),
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in PACKAGES},
     }
