@@ -9,6 +9,7 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
+from invariantnet.data.examples import Examples
 from invariantnet.inference.bootstrap import bootstrap_probabilities
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import InvariantLinear, Symmetrized, convnet, mlp
@@ -225,7 +226,7 @@ class Exploding(nn.Module):
 
 def test_a_loss_that_is_not_finite_ends_the_training():
     network, history = train(
-        lambda: Exploding(5), X, Y, Training(epochs=50, batch_size=32, validation=0.0), seed=0
+        lambda: Exploding(5), Examples(X, Y), Training(epochs=50, batch_size=32, validation=0.0), seed=0
     )
     assert len(history.epochs) == 5
     assert not np.isfinite(history.epochs[-1]["log_likelihood"])

@@ -10,6 +10,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet._system.torch_state import seeded
+from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import BayesianConv2d, BayesianLinear, Draws, Symmetrized, bayesian, convnet, mlp
 from invariantnet.nn.bayesian import draw_weights
@@ -32,8 +33,7 @@ def trained(uncertainty, placement="features", make=mlp, likelihood=Categorical(
     x, labels = problem()
     return train_uncertain(
         lambda: Symmetrized(make((4, 4), 2, 8), [ROT], placement),
-        x,
-        labels if y is None else y,
+        Examples(x, labels if y is None else y),
         BRIEF,
         0,
         uncertainty=uncertainty,
@@ -74,7 +74,10 @@ def test_draws_of_an_ensemble_are_its_members():
 def test_the_prior_of_stochastic_weights_takes_the_place_of_their_decay():
     x, labels = problem()
     plain, _ = train(
-        lambda: bayesian(Symmetrized(mlp((4, 4), 2, 8), [ROT])), x, labels, replace(BRIEF, weight_decay=0.0), 0
+        lambda: bayesian(Symmetrized(mlp((4, 4), 2, 8), [ROT])),
+        Examples(x, labels),
+        replace(BRIEF, weight_decay=0.0),
+        0,
     )
     means = {name: value for name, value in plain.state_dict().items() if not name.endswith("_rho")}
     torch.testing.assert_close(dict(trained("bbb").network.state_dict()), means)

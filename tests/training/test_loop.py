@@ -14,7 +14,7 @@ from invariantnet.data.examples import Examples
 from invariantnet.nn import BayesianLinear, Symmetrized, cnn, invariant_net, mlp
 from invariantnet.objectives import LogPosterior
 from invariantnet.training.config import Training
-from invariantnet.training.loop import log_probabilities, one_cycle, train
+from invariantnet.training.loop import log_probabilities, train
 
 SHAPE = (4, 4)
 
@@ -130,23 +130,11 @@ def test_cnn_needs_images():
         cnn((10,), 2)
 
 
-@pytest.mark.parametrize("steps", [1, 7, 200, 1001])
-def test_one_cycle_is_that_of_torch(steps):
-    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=steps)
-    theirs = []
-    for _ in range(steps):
-        theirs.append(schedule.get_last_lr()[0])
-        optimizer.step()
-        schedule.step()
-    assert one_cycle(0.1, steps) == theirs
-
-
 def test_the_validation_split_counts_examples_by_their_weight():
     x, y = torch.randn(200, 2), torch.randint(2, (200,))
     weight = torch.where(y == 0, 2.0, 0.0)
     config = Training(epochs=30, learning_rate=0.05, validation=0.5)
-    _, history = train(lambda: nn.Linear(2, 2), x, y, config, 0, weight=weight)
+    _, history = train(lambda: nn.Linear(2, 2), Examples(x, y, weight), config, 0)
     # Only class 0 counts: to always say so becomes ever better, though half of the examples say otherwise.
     assert history.best_epoch == 30
 
@@ -157,6 +145,7 @@ def test_steps_do_not_wait_for_new_memory():
     code = """
 import resource, torch
 from invariantnet import symmetry
+from invariantnet.data.examples import Examples
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training.config import Training
 from invariantnet.training.loop import train
@@ -164,7 +153,7 @@ torch.set_num_threads(1)
 pages = []
 train(
     lambda: Symmetrized(mlp((28, 28), 10), [symmetry("d4", shape=(28, 28))]),
-    torch.rand(256, 784), torch.zeros(256).long(), Training(epochs=40, validation=0.0), 0,
+    Examples(torch.rand(256, 784), torch.zeros(256).long()), Training(epochs=40, validation=0.0), 0,
     on_step=lambda _: pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt),
 )
 print((pages[-1] - pages[-21]) / 20)
@@ -183,8 +172,7 @@ def test_weights_are_laid_anew_only_while_they_are_trained():
             made[2].weight = nn.Parameter(made[0].weight.data.mT)
         network, _ = train(
             lambda made=made: Symmetrized(made, [rotations()]),
-            x,
-            y,
+            Examples(x, y),
             Training(epochs=2),
             0,
             on_step=lambda n, seen=seen: seen.append(n.module[0].weight.is_contiguous()),
