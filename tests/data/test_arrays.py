@@ -29,9 +29,9 @@ def parameters(estimator):
 
 @pytest.mark.parametrize("method", ["evidence", "heldout", "paper"])
 def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, method):
-    make = lambda: InvariantClassifier(
-        ["rot90"], (8, 8), method, hidden=16, n_networks=1, epochs=3, random_state=0
-    )  # noqa: E731
+    def make():
+        return InvariantClassifier(["rot90"], (8, 8), method, hidden=16, n_networks=1, epochs=3, random_state=0)
+
     weights = np.arange(len(X)) % 3  # some are left out
     x, y = np.concatenate([X, X[:30]]), np.concatenate([Y, Y[:30]])  # and some are there twice
     weights = np.concatenate([weights, weights[:30]])
@@ -46,7 +46,10 @@ def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, method):
 
 def test_regression_from_a_file(tmp_path):
     x, y = X[:40], X[:40].sum(1)
-    make = lambda: InvariantRegressor(["sign"], hidden=8, n_networks=1, epochs=2, random_state=0)  # noqa: E731
+
+    def make():
+        return InvariantRegressor(["sign"], hidden=8, n_networks=1, epochs=2, random_state=0)
+
     memory, disk = make().fit(x, y), make().fit(on_disk(tmp_path / "x.npy", x), y)
     np.testing.assert_array_equal(disk.predict(on_disk(tmp_path / "x.npy", x)), memory.predict(x))
 

@@ -1,0 +1,109 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import CATALOGUE_GROUPS
+
+import invariantnet as inv
+from invariantnet import Group
+from invariantnet.inference import hypotheses as hypotheses_module
+from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.symmetries.lookup import join, symmetries_for
+
+
+def names(candidates, **options):
+    return [g.name for g in hypotheses(candidates, **options)]
+
+
+def groups(*which, shape=(4, 4)):
+    return [inv.symmetry(name, shape=shape) for name in which]
+
+
+def test_candidates_are_closed_under_joins():
+    assert names(groups("rot90", "flips")) == ["trivial", "flips", "rot90", "d4"]
+    assert names(groups("rot90", "flips"), closed=False) == ["trivial", "flips", "rot90"]
+    assert names(groups("hflip", "vflip", "transpose")) == [
+        "trivial",
+        "hflip",
+        "transpose",
+        "vflip",
+        "flips",
+        "d4",
+    ]
+    assert names(groups("trivial")) == ["trivial"]
+
+
+def test_order_of_candidates_does_not_matter():
+    which = ["rot90", "sign", "hflip", "transpose"]
+    assert names(groups(*which)) == names(groups(*reversed(which)))
+
+
+@given(
+    st.lists(
+        st.sampled_from([g for g in CATALOGUE_GROUPS if g.shape == (4, 4) and g.order < 20]),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_closure_contains_every_join_once(candidates):
+    found = hypotheses(candidates)
+    assert found[0].order == 1
+    for a in found:
+        assert sum(a == b for b in found) == 1
+        for b in found:
+            assert any(inv.join(a, b) == c for c in found)
+
+
+def test_equal_groups_are_merged():
+    assert names(groups("hflip", "rot180", "flips", shape=(1, 5))) == ["trivial", "flips"]
+    assert names(groups("vflip", "hflip", shape=(1, 1))) == ["trivial"]
+
+
+def test_as_many_hypotheses_as_are_promised():
+    swaps = [[0, *range(1, 40)] for _ in range(32)]
+    for i, swap in enumerate(swaps, 1):
+        swap[0], swap[i] = i, 0
+    candidates = [Group.from_permutations([swap], name=f"swap{i}") for i, swap in enumerate(swaps)]
+    assert len(hypotheses(candidates[:31], closed=False)) == 32
+    with pytest.raises(ValueError, match="more than 32 hypotheses"):
+        hypotheses(candidates, closed=False)
+
+
+def test_of_equal_groups_the_plainer_name_stays():
+    (flips,) = groups("flips")
+    joined = Group("a+z", flips.generators, flips.shape, known_order=4)
+    for candidates in ([joined, flips], [flips, joined]):
+        assert names(candidates) == ["trivial", "flips"]
+
+
+def test_too_many_and_ill_fitting_candidates():
+    with pytest.raises(ValueError, match="more than 4 hypotheses"):
+        hypotheses(groups("hflip", "vflip", "transpose"), limit=4)
+    with pytest.raises(ValueError, match="at least one"):
+        hypotheses([])
+    with pytest.raises(ValueError, match="candidates on inputs of different lengths"):
+        hypotheses([*groups("rot90"), *groups("rot90", shape=(3, 3))])
+
+
+def test_two_groups_of_one_name_are_not_told_apart_so_they_are_refused():
+    ours = [Group.from_permutations([swap]) for swap in ([1, 0, 2, 3], [0, 1, 3, 2])]
+    with pytest.raises(ValueError, match="two different groups are called 'custom'"):
+        hypotheses(ours)
+    with pytest.raises(ValueError, match="are called 'trivial'"):
+        hypotheses([Group.from_permutations([[1, 0, 2, 3]], name="trivial")])
+    assert len(hypotheses([ours[0], Group.from_permutations([[1, 0, 2, 3]])])) == 2, "equal groups are merged"
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (3, 16, 16)])
+def test_too_many_joins_are_told_before_those_of_large_groups_are_made(shape, monkeypatch):
+    joined = []
+    monkeypatch.setattr(hypotheses_module, "join", lambda a, b: joined.append((a, b)) or join(a, b))
+    with pytest.raises(ValueError, match="more than 32 hypotheses"):
+        hypotheses(symmetries_for(shape))
+    assert all(g.can_list_elements for pair in joined for g in pair)
+
+
+def test_joins_of_huge_groups_are_found_at_once():
+    found = hypotheses(symmetries_for((200,)))
+    assert found[-1].order == 2 * math.factorial(200)
