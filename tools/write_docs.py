@@ -7,11 +7,11 @@ import re
 import shutil
 from pathlib import Path
 
+from invariantnet._system.files import write_text
 from studies.beyond import beyond_page, headline
 from studies.page import reproduction_page
 from studies.reliability import reliability_page
 from studies.speed import speed_page
-from invariantnet._system.files import write_text
 
 ROOT = Path(__file__).parent.parent
 FIGURES = (

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from invariantnet import data as datasets
+    from invariantnet import data as _data
     from invariantnet import metrics as metrics
     from invariantnet import nn as nn
     from invariantnet.estimator import InvariantClassifier as InvariantClassifier
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from invariantnet.symmetries.reynolds import complement_basis as complement_basis
     from invariantnet.symmetries.reynolds import invariant_basis as invariant_basis
     from invariantnet.symmetries.reynolds import reynolds_operator as reynolds_operator
+
+    datasets = _data
 
 # Names are imported at first use: the command line answers `--help` without loading torch.
 _HOME = {
