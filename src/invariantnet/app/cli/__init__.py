@@ -34,16 +34,29 @@ Command = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130, a failing machine with 1."""
+    """Run the `invariantnet` command."""
+    about = "Which symmetries does my data have? And a network that is exactly invariant to them."
+    run_command(Command, "invariantnet", about, arguments)
+
+
+def run_command(commands: Any, program: str, about: str, arguments: Sequence[str] | None = None) -> None:
+    """Run one command; bad input ends with status 2 and one line, Ctrl-C with 130, a failing machine with 1.
+
+    Args:
+        commands: Union of dataclasses with a `run` method, one per subcommand.
+        program: Name of the program, as its messages and its help show it.
+        about: What the program is for, as its help says it.
+        arguments: Words of the command line; by default those of this process.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names of files and classes may hold what the terminal cannot show.
             stream.reconfigure(errors="backslashreplace")
     command: Any = None
     try:
-        command = _parse(arguments)
+        command = _parse(commands, program, about, arguments)
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: _complain(str(message))
+            warnings.showwarning = lambda message, *_, **__: _complain(program, str(message))
             command.run()
         sys.stdout.flush()
     except BrokenPipeError:
@@ -51,40 +64,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
     except ValueError as error:
-        _complain(str(error) or "bad input")
+        _complain(program, str(error) or "bad input")
         sys.exit(BAD_INPUT)
     except (OSError, MemoryError) as error:
         fault = "out of memory" if isinstance(error, MemoryError) else str(error)
         remedy = REMEDIES.get(getattr(error, "errno", errno.ENOMEM), "")
-        _complain(f"{fault}: {remedy}try again{getattr(command, 'after_interrupt', '')}")
+        _complain(program, f"{fault}: {remedy}try again{getattr(command, 'after_interrupt', '')}")
         sys.exit(FAILED)
     except KeyboardInterrupt:
-        _complain(f"interrupted{getattr(command, 'after_interrupt', '')}")
+        _complain(program, f"interrupted{getattr(command, 'after_interrupt', '')}")
         sys.exit(INTERRUPTED)
 
 
-def _complain(fault: str) -> None:
+def _complain(program: str, fault: str) -> None:
     """One line, whatever a file or a name has put into it."""
     line = "".join(c if c.isprintable() else "�" for c in " ".join(fault.split()))
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
-    print(f"invariantnet: {line}", file=sys.stderr)
+    print(f"{program}: {line}", file=sys.stderr)
 
 
-def _parse(arguments: Sequence[str] | None) -> Any:
+def _parse(commands: Any, program: str, about: str, arguments: Sequence[str] | None) -> Any:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(
-                Command,
-                prog="invariantnet",
-                description="Which symmetries does my data have? And a network that is exactly invariant to them.",
-                args=arguments,
-            )
+            return tyro.cli(commands, prog=program, description=about, args=arguments)
     except SystemExit as end:
         if end.code != BAD_INPUT:
             raise
         # tyro frames its complaint in a box; keep the words, up to the first rule.
         words = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
         said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), words))
-        raise ValueError(f"{' '.join(said).rstrip('.')}: see invariantnet --help.") from None
+        raise ValueError(f"{' '.join(said).rstrip('.')}: see {program} --help.") from None
