@@ -36,12 +36,13 @@ with instrumented:
     from invariantnet import InvariantClassifier, data as datasets
     from invariantnet.data import readers as files
     from invariantnet.inference.scoring import BlockScore
-    from invariantnet.inference.cache import FolderCache
+    from invariantnet.inference.cache import FolderCache, NetworkKey
     from invariantnet.estimator.persistence import MODEL, RUN
     from invariantnet._system.files import write_json
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.random((20, 4, 4)).astype(np.float32), np.array(["cat", "dog"] * 10)
+SCORED = NetworkKey("race", "trivial", 0, 0)
 INTERESTING = [
     b"\0",
     b"\xff" * 4,
@@ -84,7 +85,7 @@ def targets(folder: Path) -> dict[str, Target]:
         found[name] = Target(good[name], _model(folder / f"run {name}", name, good))
     found["values of run.json"] = Target(b"\x00\x001", _values(folder / "run of values", good))
     store = FolderCache(folder / "store")
-    store["a"] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
+    store[SCORED] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
     (path,) = store.folder.iterdir()
     found["score"] = Target(path.read_bytes(), _score(path))
     return found
@@ -212,7 +213,7 @@ def _places(value: Any) -> Iterator[list[Any]]:
 def _score(path: Path) -> Callable[[bytes], object]:
     def read(content: bytes) -> None:
         path.write_bytes(content)
-        assert "a" not in (store := FolderCache(path.parent)) or store["a"].log_likelihood is not None
+        assert SCORED not in (store := FolderCache(path.parent)) or store[SCORED].log_likelihood is not None
 
     return read
 

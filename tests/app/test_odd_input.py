@@ -99,7 +99,7 @@ def test_learning_from_short_types():
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_cannot_show_everything(encoding):
     result = subprocess.run(
-        [sys.executable, "-m", "invariantnet", "groups"],
+        [sys.executable, "-m", "invariantnet", "symmetries"],
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": encoding},
         check=False,

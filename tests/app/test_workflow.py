@@ -18,8 +18,8 @@ from invariantnet import InvariantClassifier
 from invariantnet._system.files import locked
 from invariantnet.app.runs import Settings, _with_test_set, fit, predict
 from invariantnet.data import load
-from invariantnet.inference.cache import FolderCache
-from invariantnet.inference.scoring import BlockScore
+from invariantnet.inference.cache import FolderCache, NetworkKey
+from invariantnet.inference.scoring import BlockScore, Scorer
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
 DIGITS = (
@@ -226,12 +226,9 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(undisturbed, tmp_path, how,
 
 
 def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
-    from invariantnet.inference import evidence
-
     settings = Settings("digits:rotated", ("rot90",), examples=300, hidden=8, n_networks=1, epochs=1)
     calls = []
-    original = evidence._predict_block
-    monkeypatch.setattr(evidence, "_predict_block", lambda *a: calls.append(a[1].name) or original(*a))
+    original = Scorer.score
 
     def stop_after(n):
         def step(*a):
@@ -241,12 +238,12 @@ def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
 
         return lambda *a: calls.append(a[1].name) or step(*a)
 
-    monkeypatch.setattr(evidence, "_predict_block", stop_after(3))
+    monkeypatch.setattr(Scorer, "score", stop_after(3))
     with pytest.raises(KeyboardInterrupt):
         fit(settings, tmp_path)
     before = len(calls) - 1
     calls.clear()
-    monkeypatch.setattr(evidence, "_predict_block", lambda *a: calls.append(a[1].name) or original(*a))
+    monkeypatch.setattr(Scorer, "score", lambda *a: calls.append(a[1].name) or original(*a))
     fit(settings, tmp_path, resume=True)
     total = len(json.loads((tmp_path / "run.json").read_text())["posterior"]["race"]) * 2
     assert before == 3
@@ -325,16 +322,17 @@ def test_somebody_elses_folder_of_the_name_is_not_removed(tmp_path):
 
 
 def test_store_takes_a_torn_file_for_an_absent_one(tmp_path):
+    key = NetworkKey("race", "../a", 0, 1)
     store = FolderCache(tmp_path)
-    store["../a"] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
+    store[key] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
     again = FolderCache(tmp_path)
-    assert "../a" in again
-    np.testing.assert_array_equal(again["../a"].log_likelihood, [1.0, 2.0])
-    assert again["../a"].accuracy == {"x": 0.5}
+    assert key in again
+    np.testing.assert_array_equal(again[key].log_likelihood, [1.0, 2.0])
+    assert again[key].accuracy == {"x": 0.5}
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-3])
-    assert "../a" not in FolderCache(tmp_path)
-    del again["../a"]
+    assert key not in FolderCache(tmp_path)
+    del again[key]
     assert list(again) == []
     assert list(tmp_path.iterdir()) == []
 

@@ -16,7 +16,6 @@ from playwright.sync_api import sync_playwright
 from invariantnet import InvariantClassifier
 from invariantnet import data as datasets
 from invariantnet.app.runs import PLAIN, Settings, fit
-from invariantnet.data.examples import Examples
 from invariantnet.estimator.persistence import read_record
 from invariantnet.metrics import calibration_bins
 from invariantnet.nn import mlp
@@ -296,9 +295,9 @@ def test_long_names_and_many_lines_stay_inside_their_pictures(tmp_path, visit):
 def test_the_plain_network_is_trained_for_as_long_as_was_asked(monkeypatch):
     steps = []
 
-    def watched(make, x, y, config, *args, **more):
-        steps.append(config.steps(len(x)))
-        return train(make, Examples(x, y), config, *args, **more)
+    def watched(make, examples, config, *args, **more):
+        steps.append(config.steps(len(examples)))
+        return train(make, examples, config, *args, **more)
 
     monkeypatch.setattr(evaluation, "train", watched)
     data = datasets.load("digits:rotated")

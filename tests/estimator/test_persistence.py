@@ -26,15 +26,15 @@ def own_backbone(shape, outputs):
 
 MINE = inv.Group.from_permutations(inv.symmetry("vflip", shape=(8, 8)).generators, name="mine")
 CASES = {
-    "usual": {"groups": ["rot90", "flips"]},
-    "group of one's own": {"groups": [MINE, "hflip"]},
-    "cnn": {"groups": ["hflip"], "backbone": "cnn", "epochs": 1},
-    "own backbone": {"groups": ["hflip"], "backbone": own_backbone},
-    "outputs": {"groups": ["hflip"], "placement": "outputs"},
-    "weights": {"groups": ["rot90"], "placement": "weights"},
-    "heldout": {"groups": ["rot90"], "method": "heldout"},
-    "paper": {"groups": ["rot90"], "method": "paper"},
-    "sign": {"groups": ["sign"]},
+    "usual": {"symmetries": ["rot90", "flips"]},
+    "group of one's own": {"symmetries": [MINE, "hflip"]},
+    "cnn": {"symmetries": ["hflip"], "backbone": "cnn", "epochs": 1},
+    "own backbone": {"symmetries": ["hflip"], "backbone": own_backbone},
+    "outputs": {"symmetries": ["hflip"], "placement": "outputs"},
+    "weights": {"symmetries": ["rot90"], "placement": "weights"},
+    "heldout": {"symmetries": ["rot90"], "method": "heldout"},
+    "paper": {"symmetries": ["rot90"], "method": "paper"},
+    "sign": {"symmetries": ["sign"]},
 }
 
 
@@ -178,6 +178,6 @@ def test_parameters_survive_so_that_a_second_fit_is_the_same(tmp_path):
     clf.fit(X[:60], Y[:60]).save(tmp_path)
     loaded = InvariantClassifier.load(tmp_path)
     assert loaded.random_state == 3
-    assert [getattr(g, "name", g) for g in loaded.groups] == ["hflip", "again", "rot90"]
+    assert [getattr(g, "name", g) for g in loaded.symmetries] == ["hflip", "again", "rot90"]
     assert loaded.fit(X[:60], Y[:60]).posterior_.names == clf.posterior_.names
     assert repr(loaded.posterior_) == repr(clf.posterior_)

@@ -1,15 +1,12 @@
-"""Mutated bytes of good files: readers raise nothing but ValueError. `benchmarks/fuzz.py` goes on for longer."""
+"""Mutated bytes of good files: readers raise nothing but ValueError. `studies/fuzz.py` goes on for longer."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import fuzz
+from studies import fuzz
 
 IMAGES = ("png", "jpeg", "gif", "bmp", "tiff", "webp", "ppm")
 NAMES = (

@@ -14,7 +14,7 @@ import invariantnet
 from invariantnet import InvariantClassifier
 from invariantnet import data as datasets
 from invariantnet.estimator.persistence import MODEL, RUN
-from invariantnet.inference.cache import FolderCache
+from invariantnet.inference.cache import FolderCache, NetworkKey
 from invariantnet.inference.scoring import BlockScore
 from invariantnet.report import write_report
 
@@ -120,10 +120,11 @@ def _model(path, fitted, name):
 
 def _score(path):
     store = FolderCache(path.parent / "store")
-    store["a"] = BlockScore(np.zeros(2), {})
+    key = NetworkKey("race", "trivial", 0, 0)
+    store[key] = BlockScore(np.zeros(2), {})
     (file,) = store.folder.iterdir()
     path.replace(file)
-    return FolderCache(store.folder)["a"]
+    return FolderCache(store.folder)[key]
 
 
 @pytest.mark.parametrize("kind", MALICIOUS)

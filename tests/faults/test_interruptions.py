@@ -1,7 +1,8 @@
-"""A machine that fails: nothing is lost, nothing is torn. `benchmarks/faults.py` tries it more often."""
+"""A machine that fails: nothing is lost, nothing is torn. `studies/faults.py` tries it more often."""
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +13,12 @@ import numpy as np
 import pytest
 from bad_inputs import TINY, X, Y
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import faults
-
 from invariantnet._system import files as storage
 from invariantnet._system.files import PART, locked, write_text
 from invariantnet.app.cli import main
 from invariantnet.app.runs import Settings, digest, fit
+from invariantnet.inference.scoring import Scorer
+from studies import faults
 
 FIT = ["--symmetries", "hflip", "--hidden", "4", "--n-networks", "1", "--epochs", "1", "--out", "run"]
 
@@ -36,14 +36,6 @@ def test_a_lock_that_was_removed_is_no_lock(tmp_path):
             assert (tmp_path / ".lock").exists()
         (tmp_path / ".lock").write_text("another's")
     assert (tmp_path / ".lock").read_text() == "another's"
-
-
-def test_reproduce_locks_its_folder(here, capfd):
-    with locked(here), pytest.raises(SystemExit) as end:
-        main(["reproduce", "figure3", "--out", str(here)])
-    assert end.value.code == 2
-    assert "another process is writing to" in capfd.readouterr().err
-    assert not list(here.iterdir())
 
 
 def test_half_written_files_of_the_dead_are_cleared_away(tmp_path):
@@ -113,11 +105,10 @@ def test_a_read_only_folder_is_refused_before_any_work(here, capfd, monkeypatch)
     assert "Read-only file system): choose another output folder" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("command", [faults.FIT, faults.SWEEP])
-def test_a_folder_without_leave_to_write_is_refused_before_any_work(tmp_path, command):
+def test_a_folder_without_leave_to_write_is_refused_before_any_work(tmp_path):
     """For root too, without its right to write anywhere."""
     tmp_path.chmod(0o555)
-    status, said, trained = faults.Child([*command, "--out", str(tmp_path)], faults.obey_permissions).wait()
+    status, said, trained = faults.Child([*faults.FIT, "--out", str(tmp_path)], faults.obey_permissions).wait()
     assert status == 2
     assert said.splitlines() == [
         f"invariantnet: cannot write to {tmp_path} (Permission denied): choose another output folder."
@@ -128,17 +119,15 @@ def test_a_folder_without_leave_to_write_is_refused_before_any_work(tmp_path, co
 
 
 def test_a_folder_that_becomes_read_only_is_one_line_and_the_run_goes_on_later(here, monkeypatch):
-    from invariantnet.inference import evidence
-
     np.savez("data.npz", x=X, y=Y)
-    original = evidence._predict_block
+    original = Scorer.score
 
     def forbidding(*arguments):
         faults.may_write(here / "run", False)
         return original(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(evidence, "_predict_block", forbidding)
+        patch.setattr(Scorer, "score", forbidding)
         status, said, _ = faults.Child(["fit", "data.npz", *FIT], faults.obey_permissions).wait()
     faults.may_write(here / "run", True)
     assert status == 1
@@ -195,20 +184,16 @@ def test_workers_end_with_a_master_that_was_killed(tmp_path):
 
 
 def test_a_folder_that_is_removed_takes_nothing_else_with_it(tmp_path, monkeypatch):
-    import shutil
-
-    from invariantnet.inference import evidence
-
     np.savez(tmp_path / "data.npz", x=X, y=Y)
     settings = Settings(str(tmp_path / "data.npz"), ("hflip",), **TINY)
-    original = evidence._predict_block
+    original = Scorer.score
 
     def removing(*arguments):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
         return original(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(evidence, "_predict_block", removing)
+        patch.setattr(Scorer, "score", removing)
         fit(settings, tmp_path / "run")
     fit(settings, tmp_path / "undisturbed")
     assert faults.contents(tmp_path / "run") == faults.contents(tmp_path / "undisturbed")

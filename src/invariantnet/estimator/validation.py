@@ -11,6 +11,7 @@ from torch import Tensor
 
 from invariantnet.choices import Placement, Pool, Uncertainty
 from invariantnet.data.arrays import DiskArray, not_finite
+from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.shapes import channels_last
 
 COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
@@ -106,6 +107,10 @@ def check_parameters(estimator: Any) -> None:
             raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
     if not isinstance(estimator.n_jobs, int | np.integer) or estimator.n_jobs == 0:
         raise ValueError(f"n_jobs is {estimator.n_jobs!r}: pass a whole number of processes, at least 1.")
+    symmetries = estimator.symmetries
+    for symmetry in symmetries if isinstance(symmetries, Sequence) else [symmetries]:
+        if not isinstance(symmetry, str | Group):
+            raise ValueError(f"{symmetry!r} is not a symmetry: pass names of the catalogue, or a Group.")
     shape = (1,) if estimator.input_shape is None else estimator.input_shape
     if not isinstance(shape, tuple | list) or not all(isinstance(n, int | np.integer) for n in shape):
         raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")

@@ -24,9 +24,6 @@ def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ..
             return hypotheses(every, closed=False)
     dim = math.prod(shape)
     names = [groups] if isinstance(groups, str | Group) else groups
-    for name in names:
-        if not isinstance(name, str | Group):
-            raise ValueError(f"{name!r} is no group: pass names of the catalogue, or a Group.")
     found = [g if isinstance(g, Group) else named_symmetry(g, shape) for g in names]
     for group in found:
         if group.dim != dim:
