@@ -1,24 +1,53 @@
-"""The wheel, installed elsewhere and run outside the repository, has everything."""
+"""The wheel: what is in it, what it needs, and that it works outside the repository."""
 
+import email
 import json
+import os
 import site
 import subprocess
 import sys
+import tomllib
 import venv
+import zipfile
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
 def run(*command, cwd):
-    result = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, check=False)
+    elsewhere = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    result = subprocess.run(
+        [str(c) for c in command], cwd=cwd, env=elsewhere, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 
 
-def test_wheel_works_outside_the_repository(tmp_path):
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT, cwd=tmp_path)
-    (wheel,) = tmp_path.glob("*.whl")
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_contents_and_metadata(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (about,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(archive.read(about))
+    folders = {name.partition("/")[0] for name in names}
+    assert folders == {"invariantnet", about.partition("/")[0]}, "only the package, and no studies or tests"
+    assert {"invariantnet/py.typed", "invariantnet/data/mnist.npz", "invariantnet/data/MNIST.md"} <= set(names)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert metadata["Version"] == project["version"]
+    needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
+    assert len(needed) == len(project["dependencies"])
+
+
+def test_works_outside_the_repository(wheel, tmp_path):
     venv.create(tmp_path / "new", with_pip=True)
     python = tmp_path / "new/bin/python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=tmp_path)
@@ -28,7 +57,7 @@ def test_wheel_works_outside_the_repository(tmp_path):
     home = run(python, "-c", "import invariantnet; print(invariantnet.__file__)", cwd=tmp_path)
     assert Path(home.strip()).is_relative_to(own)
     command = tmp_path / "new/bin/invariantnet"
-    assert "rot90" in run(command, "groups", cwd=tmp_path)
+    assert "rot90" in run(command, "symmetries", cwd=tmp_path)
     options = ("--symmetries", "hflip", "--examples", "200", "--hidden", "8", "--n-networks", "1", "--epochs", "1")
     run(command, "fit", "mnist:flipped", *options, cwd=tmp_path)
     assert json.loads((tmp_path / "runs/fit/run.json").read_text())["kind"] == "InvariantClassifier"
