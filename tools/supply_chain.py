@@ -1,7 +1,7 @@
-"""A lock of what an installation takes, with a hash of every file; and a bill of materials (CycloneDX).
+"""Write a lock with the hash of every installed file, or a bill of materials (CycloneDX).
 
-Usage: .venv/bin/python tools/supply_chain.py lock > requirements.lock     (asks the index; make lock)
-       .venv/bin/python tools/supply_chain.py sbom > sbom.json             (what is installed; make sbom)
+Usage: .venv/bin/python tools/supply_chain.py lock > requirements.lock     (make lock; asks the index)
+       .venv/bin/python tools/supply_chain.py sbom > sbom.json             (make sbom; lists what is installed)
 """
 
 import json
@@ -9,26 +9,29 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-OURS, TOOLS = "invariantnet", {"pip", "setuptools", "wheel"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OURS: str = PROJECT["name"]
+INSTALLERS = {"pip", "setuptools", "wheel"}
 HEADER = """\
 # The files that the tests ran with: Linux on x86-64, CPython 3.11, the CPU build of torch. LOCKED=1 make setup
 """
 
 
 def installed() -> dict[str, metadata.Distribution]:
-    """Everything beside ourselves and the installer, by its usual name."""
-    found = {_usual(d.metadata["Name"]): d for d in metadata.distributions()}
-    return {name: found[name] for name in sorted(found) if name not in {OURS, *TOOLS}}
+    """Map the normalised name of every distribution, except this project and installers, to its metadata."""
+    found = {_normalised(d.metadata["Name"]): d for d in metadata.distributions()}
+    return {name: found[name] for name in sorted(found) if name not in {OURS, *INSTALLERS}}
 
 
 def lock() -> str:
-    """What pip would take for a new environment, without taking it."""
+    """Ask pip what it would install into a new environment, without installing it."""
     with tempfile.TemporaryDirectory() as scratch:
         venv.create(scratch, with_pip=True)
         report = Path(scratch) / "report.json"
@@ -40,19 +43,19 @@ def lock() -> str:
 
 
 def locked(report: dict[str, Any]) -> list[str]:
-    """A line for every file: name, version without the label of a local build, hash; not where it came from."""
+    """Make a sorted line per file: name, version without a local label such as `+cpu`, and hash; no address."""
     lines = []
     for item in report["install"]:
         about, source = item["metadata"], item["download_info"]
-        if "archive_info" in source:  # not ourselves
+        if "archive_info" in source:  # this project itself comes from a folder
             version = about["version"].partition("+")[0]
             digest = source["archive_info"]["hashes"]["sha256"]
-            lines.append(f"{_usual(about['name'])}=={version} --hash=sha256:{digest}")
+            lines.append(f"{_normalised(about['name'])}=={version} --hash=sha256:{digest}")
     return sorted(lines, key=lambda line: line.partition("==")[0])
 
 
 def sbom() -> str:
-    """The same with licences, in the format that scanners read."""
+    """List every installed component with its licence, in the format that scanners read."""
     components = [
         {
             "type": "library",
@@ -63,12 +66,12 @@ def sbom() -> str:
         }
         for name, d in installed().items()
     ]
-    us = {"type": "library", "name": OURS, "version": metadata.version(OURS)}
-    document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"component": us}}
+    project = {"type": "library", "name": OURS, "version": PROJECT["version"]}
+    document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"component": project}}
     return json.dumps({**document, "components": components}, indent=1)
 
 
-def _usual(name: str) -> str:
+def _normalised(name: str) -> str:
     return re.sub("[-_.]+", "-", name).lower()
 
 
