@@ -56,7 +56,7 @@ def train_uncertain(
         others = [trained(make_network, config, _another(seed, i))[0] for i in range(1, MEMBERS)]
         return Draws.of_networks([network, *others], likelihood).eval(), history
     if uncertainty == "laplace":
-        drawn = draw_last_layer(network, examples, likelihood, DRAWS, seed)
+        drawn = draw_last_layer(network, examples.x, likelihood, DRAWS, seed, examples.weight)
         return Draws(network, drawn, likelihood).eval(), history
     return network, history
 

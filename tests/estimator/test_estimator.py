@@ -14,7 +14,7 @@ from invariantnet.inference.models import DECAYED
 
 DIGITS = {v: inv.datasets.load(f"digits:{v}", seed=0) for v in ("rotated", "flipped", "plain")}
 QUICK = {
-    "groups": ("rot90", "flips"),
+    "symmetries": ("rot90", "flips"),
     "input_shape": (8, 8),
     "hidden": 32,
     "n_networks": 1,
@@ -111,9 +111,9 @@ def test_small_and_awkward_data():
 @pytest.mark.parametrize(
     ("change", "x", "y", "fault"),
     [
-        ({"groups": ()}, None, None, "at least one"),
-        ({"groups": ("nonsense",)}, None, None, "unknown group"),
-        ({"groups": ("channels",)}, None, None, "needs images with channels"),
+        ({"symmetries": ()}, None, None, "at least one"),
+        ({"symmetries": ("nonsense",)}, None, None, "unknown group"),
+        ({"symmetries": ("channels",)}, None, None, "needs images with channels"),
         ({"input_shape": (7, 7)}, None, None, "do not have the shape"),
         ({"method": "magic"}, None, None, "method 'magic' is unknown"),
         ({"backbone": "resnet"}, None, None, "backbone 'resnet' is unknown"),

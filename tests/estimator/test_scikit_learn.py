@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 
-SMALL = {"groups": ["reversal"], "hidden": 32, "n_networks": 1, "epochs": 60}
+SMALL = {"symmetries": ["reversal"], "hidden": 32, "n_networks": 1, "epochs": 60}
 
 
 @parametrize_with_checks([InvariantClassifier(**SMALL), InvariantRegressor(**SMALL)])
@@ -90,10 +90,10 @@ def test_regression_finds_the_symmetry_and_knows_its_error(placement):
         ({"placement": "nowhere"}, "placement 'nowhere' is unknown: choose among weights, features, outputs"),
         ({"pool": "median"}, "pool 'median' is unknown"),
         ({"hidden": 0}, "hidden is 0: pass a whole number"),
-        ({"n_networks": 1.5}, "seeds is 1.5"),
+        ({"n_networks": 1.5}, "n_networks is 1.5"),
         ({"epochs": -1}, "epochs is -1"),
         ({"tolerance": float("nan")}, "tolerance is nan"),
-        ({"groups": [inv.symmetry("rot90", shape=(4, 4))]}, "rot90 acts on 16 numbers, an input has 64"),
+        ({"symmetries": [inv.symmetry("rot90", shape=(4, 4))]}, "rot90 acts on 16 numbers, an input has 64"),
     ],
 )
 def test_bad_parameters(change, fault):

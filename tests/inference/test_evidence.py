@@ -13,7 +13,7 @@ import invariantnet as inv
 from invariantnet.data.examples import Examples
 from invariantnet.inference import Evidence, HeldOut, fit_heldout, gather_evidence
 from invariantnet.inference.models import DECAYED
-from invariantnet.inference.scoring import pointwise
+from invariantnet.inference.scoring import Scorer
 from invariantnet.likelihoods import Categorical, Gaussian
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training.config import Training
@@ -34,7 +34,9 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
             of_seed = []
             for block, (start, end) in enumerate([(40, 80), (80, 170)]):
                 seed = int(np.random.SeedSequence([3, s, block]).generate_state(1)[0])
-                network, _ = train(lambda g=group: make_network(g), x[:start], y[:start], DECAYED.training, seed)
+                network, _ = train(
+                    lambda g=group: make_network(g), Examples(x[:start], y[:start]), DECAYED.training, seed
+                )
                 with torch.no_grad():
                     p = network(x[start:end]).softmax(-1)[torch.arange(end - start), y[start:end]]
                 of_seed.append(0.99 * p.double() + 0.005)
@@ -43,7 +45,7 @@ def test_evidence_is_the_sum_of_predictions_from_the_past():
         assert posterior.log_evidence[k] == pytest.approx(float(both.mean(0).log().sum()), rel=1e-5)
         assert posterior.log_evidence_spread[k] == pytest.approx(float(both.log().sum(1).std()), rel=1e-3)
     assert posterior.examples == 130
-    assert [row["examples"] for row in posterior.race] == [40, 130]
+    assert [stage.examples for stage in posterior.race] == [40, 130]
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -62,7 +64,7 @@ def test_same_seed_same_posterior_whatever_the_order_of_candidates_and_the_numbe
 
     def posterior(*names, seed=5, n_jobs=1):
         return gather_evidence(
-            make_network, candidates(*names), Examples(x, y), config=replace(config, n_jobs=jobs), seed=seed
+            make_network, candidates(*names), Examples(x, y), config=replace(config, n_jobs=n_jobs), seed=seed
         )
 
     first = posterior("rot90", "hflip")
@@ -111,7 +113,9 @@ def test_guessing_is_what_the_labels_alone_foretell(weighted):
 def test_labels_that_have_nothing_to_do_with_the_inputs_are_called_that():
     x, _ = corner_problem(200, 0, symmetric=True)
     noise = torch.randint(2, (200,), generator=torch.Generator().manual_seed(1))
-    assert "guessing" in gather_evidence(make_network, candidates("rot90"), x, noise, config=FAST).verdict
+    assert (
+        "guessing" in gather_evidence(make_network, candidates("rot90"), Examples(x, noise), config=FAST).verdict
+    )
 
 
 def test_numbers_are_guessed_by_their_mean_and_spread():
@@ -134,8 +138,7 @@ def test_a_surprise_costs_one_who_guesses_no_more_than_a_network():
     posterior = gather_evidence(
         lambda group: Symmetrized(mlp(SHAPE, 2, 4), [group]),
         candidates("rot90"),
-        torch.rand(80, 9),
-        y,
+        Examples(torch.rand(80, 9), y),
         config=config,
         likelihood=Gaussian(),
     )
@@ -159,16 +162,20 @@ def test_prices_and_tolerance():
     assert posterior.within(turned.nats_per_example / 2) == "trivial"
 
 
+def scorer(doubt):
+    return Scorer(make_network, Categorical(), DECAYED.training, doubt)
+
+
 def test_without_doubt_a_prediction_counts_as_it_is():
     output = torch.tensor([[0.25, 0.75]]).log()
-    assert pointwise(output, torch.tensor([1]), Categorical(), doubt=0.0) == pytest.approx(np.log(0.75))
+    assert scorer(0.0).log_likelihood(output, torch.tensor([1])) == pytest.approx(np.log(0.75))
 
 
 def test_doubt_bounds_the_price_of_a_surprise():
     sure = nn.Linear(1, 4)
     nn.init.constant_(sure.weight, 0)
     sure.bias.data = torch.tensor([1000.0, 0, 0, 0])
-    values = pointwise(sure(torch.zeros(2, 1)).detach(), torch.tensor([0, 1]), Categorical(), doubt=0.01)
+    values = scorer(0.01).log_likelihood(sure(torch.zeros(2, 1)).detach(), torch.tensor([0, 1]))
     np.testing.assert_allclose(values, np.log([0.9925, 0.0025]))
 
 
@@ -227,8 +234,7 @@ def test_features_have_schemes_of_their_own_only_where_features_are_averaged():
         fit_heldout(
             lambda: mlp(SHAPE, 2, 4),
             candidates("rot90"),
-            x,
-            y,
+            Examples(x, y),
             config=HeldOut(posterior="neurons"),
             placement="outputs",
         )

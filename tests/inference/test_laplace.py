@@ -143,7 +143,11 @@ def test_laplace_evidence_prefers_the_symmetry_that_is_there():
 
     def favourite(y):
         found = laplace_evidence(
-            lambda g: Symmetrized(mlp((3, 3), 2, 16), [g]), groups, x, y.long(), training, likelihood=Categorical()
+            lambda g: Symmetrized(mlp((3, 3), 2, 16), [g]),
+            groups,
+            Examples(x, y.long()),
+            training,
+            likelihood=Categorical(),
         )
         return groups[int(np.argmax(found))].name
 

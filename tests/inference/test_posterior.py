@@ -157,8 +157,8 @@ def test_the_mean_of_networks_is_that_of_their_probabilities():
 
 
 @pytest.mark.parametrize("n_networks", [1, 2])
-def test_bootstrap_in_parts_is_the_same(monkeypatch, seeds):
-    values = np.random.default_rng(0).normal(-1, 0.5, (3, seeds, 60))
+def test_bootstrap_in_parts_is_the_same(monkeypatch, n_networks):
+    values = np.random.default_rng(0).normal(-1, 0.5, (3, n_networks, 60))
     whole = bootstrap_probabilities(values, np.zeros(3), seed=1)
     monkeypatch.setattr("invariantnet.inference.posterior.CHUNK", 170)
     np.testing.assert_allclose(bootstrap_probabilities(values, np.zeros(3), seed=1), whole)

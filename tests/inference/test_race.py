@@ -1,6 +1,5 @@
 """The race: its blocks, who is dropped, how many networks it takes, and how far it is."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +11,12 @@ from problems import FAST, candidates, corner_problem, make_network
 
 from invariantnet._system.progress import evidence_bar
 from invariantnet.data.examples import Examples
-from invariantnet.inference import Evidence, evidence, gather_evidence
+from invariantnet.inference import Evidence, gather_evidence, race
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
+from invariantnet.inference.cache import NetworkKey
 from invariantnet.inference.posterior import SymmetryPosterior
-from invariantnet.inference.rules import block_ends, error_of_networks, hopeless, with_bounds
-from invariantnet.inference.scoring import BlockScore
+from invariantnet.inference.rules import Drop, error_of_networks, hopeless, plan_blocks, with_bounds
+from invariantnet.inference.scoring import BlockScore, Scorer
 from invariantnet.likelihoods import Categorical
 
 
@@ -25,9 +25,12 @@ from invariantnet.likelihoods import Categorical
 def test_blocks_grow_and_cover_everything(n, first, growth):
     if (first or 1) >= n:
         with pytest.raises(ValueError, match="leaves none"):
-            block_ends(n, first, growth)
+            plan_blocks(n, first, growth)
         return
-    ends = block_ends(n, first, growth)
+    blocks = plan_blocks(n, first, growth)
+    ends = [blocks[0].start, *(block.end for block in blocks)]
+    assert [block.start for block in blocks] == ends[:-1]
+    assert [block.number for block in blocks] == list(range(len(blocks)))
     assert ends[-1] == n
     assert ends == sorted(set(ends))
     assert ends[0] == (first or min(500, max(16, n // 16), n // 2))
@@ -49,7 +52,7 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
     ],
 )
 def test_blocks_of_known_sizes(n, first, growth, ends):
-    assert block_ends(n, first, growth) == ends
+    assert [block.end for block in plan_blocks(n, first, growth)] == ends[1:]
 
 
 def test_only_a_group_with_more_elements_is_dropped_and_only_when_far_behind():
@@ -72,13 +75,13 @@ def test_only_a_group_with_more_elements_is_dropped_and_only_when_far_behind():
 def test_what_was_dropped_is_taken_to_do_as_well_as_the_one_it_could_not_catch_up_with():
     """Also where that one was dropped later itself; not as well as another that only won in the end."""
     scored = np.arange(-32.0, 0).reshape(4, 2, 4)
-    bounded = with_bounds(scored, {1: 2, 2: 3}, {1: 2, 2: 0})
+    bounded = with_bounds(scored, {1: Drop(2, 2), 2: Drop(0, 3)})
     np.testing.assert_array_equal(bounded[[0, 3]], scored[[0, 3]])
     np.testing.assert_array_equal(bounded[1, :, :2], scored[1, :, :2])
     np.testing.assert_array_equal(bounded[1, :, 2], scored[2, :, 2])
     np.testing.assert_array_equal(bounded[2, :, :3], scored[2, :, :3])
     np.testing.assert_array_equal(bounded[1:3, :, 3], scored[[0, 0], :, 3])
-    at_once = with_bounds(scored, {1: 2, 2: 2}, {1: 2, 2: 0})
+    at_once = with_bounds(scored, {1: Drop(2, 2), 2: Drop(0, 2)})
     np.testing.assert_array_equal(at_once[1:3, :, 2:], scored[[0, 0], :, 2:])
 
 
@@ -97,6 +100,11 @@ def test_who_was_beaten_by_a_loser_does_not_cast_doubt_on_the_winner():
     assert found.log_evidence[groups.index("d4")] < found.log_evidence[groups.index("trivial")] - 50
 
 
+def words(key):
+    """A network's key without the race that it belongs to."""
+    return f"{key.hypothesis}-{key.network}-{key.block}"
+
+
 class Asked(dict):
     """Scores of networks, and which of them a race looked at."""
 
@@ -104,27 +112,31 @@ class Asked(dict):
         super().__init__(scores)
         self.keys_asked = set()
 
+    def __contains__(self, key):
+        return super().__contains__(replace(key, race=""))
+
     def __getitem__(self, key):
-        self.keys_asked.add(key)
-        return super().__getitem__(key)
+        self.keys_asked.add(words(key))
+        return super().__getitem__(replace(key, race=""))
 
 
 def scripted(scores, names=("rot90",), first=10, weight=None, n_networks=None, sure=0.0, asked=None, **config):
     """A race whose networks' predictions are given, as (hypotheses, networks, labels): none is trained."""
     groups = candidates(*names)
     n = first + scores.shape[-1]
-    config = Evidence(n_networks=seeds or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
-    ends = block_ends(n, first, 2.0)
+    config = Evidence(n_networks=n_networks or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
     store = {
-        f"{group.name}-{s}-{block}": BlockScore(scores[k, s, start - first : end - first], {"trivial": 0.5})
+        NetworkKey("", group.name, s, b.number): BlockScore(
+            scores[k, s, b.start - first : b.end - first], {"trivial": 0.5}
+        )
         for k, group in enumerate(groups)
         for s in range(scores.shape[1])
-        for block, (start, end) in enumerate(itertools.pairwise(ends))
+        for b in plan_blocks(n, first, 2.0)
     }
     weight = None if weight is None else torch.tensor(weight)
     x, y = torch.zeros(n, 9), torch.zeros(n).long()
     store = Asked(store)
-    posterior = gather_evidence(make_network, groups, Examples(x, y), config=config, cache=store, weight=weight)
+    posterior = gather_evidence(make_network, groups, Examples(x, y, weight), config=config, cache=store)
     if asked is not None:
         asked |= store.keys_asked
     return posterior
@@ -180,7 +192,7 @@ def test_hopeless_hypotheses_are_out_and_the_race_ends_with_the_last_rival():
     posterior = scripted(scores, ("rot90", "flips"))
     assert posterior.names == ("trivial", "flips", "rot90", "d4")
     assert posterior.dropped == ("flips", "rot90", "d4")
-    assert [sorted(row["log_evidence"]) for row in posterior.race] == [
+    assert [sorted(stage.log_evidence) for stage in posterior.race] == [
         ["d4", "flips", "rot90", "trivial"],
         ["d4", "trivial"],
     ]
@@ -300,8 +312,8 @@ def test_more_networks_are_asked_where_networks_rather_than_examples_leave_it_op
         p = path[count - 2]
         return SymmetryPosterior(("a", "b"), (1, 2), (p, 1 - p), (0.0, 0.0), (0.0, 0.0), 10)
 
-    monkeypatch.setattr(evidence._Race, "run", run)
-    monkeypatch.setattr(evidence._Race, "by_examples", lambda _: (by_examples, 1 - by_examples))
+    monkeypatch.setattr(race.Race, "run", run)
+    monkeypatch.setattr(race.Race, "probabilities_by_examples", lambda _: (by_examples, 1 - by_examples))
     x, y = corner_problem(20, 0, symmetric=True)
     gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=Evidence(n_networks=2))
     assert asked == list(range(2, networks + 1))
@@ -328,13 +340,13 @@ def test_doubts_of_networks_are_told_from_doubts_of_examples():
     """One network of rot90 is good and one bad; their average is better than no symmetry on every example."""
     networks = np.log([[0.4, 0.4], [0.9, 0.05]])[:, :, None] * np.ones(200)
     examples = np.log(np.where(np.arange(200) < 101, [[0.4], [0.9]], [[0.9], [0.4]]))[:, None] * np.ones((2, 1))
-    x, y = corner_problem(20, 0, symmetric=True)
+    x, y = corner_problem(80, 0, symmetric=True)
     for scored, sure in ((networks, True), (examples, False)):
-        data, prior = evidence._Examples(x, y, None), np.log([0.5, 0.5])
-        race = evidence._Race(make_network, candidates("rot90"), data, FAST, Categorical(), prior, 0, {}, None)
-        race.compared = scored, np.ones(200)
-        assert max(bootstrap_probabilities(scored, race.log_prior, 0)) < 0.9
-        assert bool(max(race.by_examples()) > 0.99) is sure
+        scorer = Scorer(make_network, Categorical(), FAST.training, FAST.doubt)
+        running = race.Race(scorer, candidates("rot90"), Examples(x, y), FAST, np.log([0.5, 0.5]), 0)
+        running.now = race._Standings(scored, np.ones(200), [0, 1], np.zeros(200, bool), labels=200)
+        assert max(bootstrap_probabilities(scored, running.log_prior, 0)) < 0.9
+        assert bool(max(running.probabilities_by_examples()) > 0.99) is sure
 
 
 def test_progress_is_the_share_of_the_work():
@@ -372,7 +384,7 @@ def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks
     posterior = gather_evidence(
         make_network, candidates("rot90"), Examples(x, y), config=config, cache=store, on_network=steps.append
     )
-    assert set(store) == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
+    assert {words(key) for key in store} == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
     assert len(steps) == len(store), "none is trained twice"
     assert [step.done for step in steps][-1] == 1
     assert steps[-1].networks == networks

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.data.arrays import blocks, read
+from invariantnet.data.arrays import DiskArray, blocks, read
 from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Likelihood
 from invariantnet.symmetries.group import Group
@@ -78,10 +78,20 @@ class LayerPosterior:
 
 
 def log_marginal_likelihood(network: nn.Module, examples: Examples, likelihood: Likelihood) -> float:
-    """Laplace's approximation of log p(D), over all linear and convolutional layers that learn."""
+    """Laplace's approximation of log p(D), over all linear and convolutional layers that learn.
+
+    Args:
+        network: A trained network.
+        examples: What it was trained on.
+        likelihood: Log density of the targets.
+
+    Returns:
+        The log likelihood at the trained weights, plus the Occam factor of every layer.
+    """
     each = likelihood.log_prob(predict(network, examples.x, likelihood), examples.y).double()
     log_likelihood = float((each if examples.weight is None else each * examples.weight).sum())
-    return log_likelihood + sum(layer.log_occam for layer in posterior(network, examples, likelihood).values())
+    layers = posterior(network, examples.x, likelihood, examples.weight).values()
+    return log_likelihood + sum(layer.log_occam for layer in layers)
 
 
 def laplace_evidence(
@@ -105,16 +115,28 @@ def laplace_evidence(
 
 def posterior(
     network: nn.Module,
-    examples: Examples,
+    x: Float[Tensor, "n dim"] | DiskArray,
     likelihood: Likelihood,
+    weight: Float[Tensor, " n"] | None = None,
     *,
     last_only: bool = False,
 ) -> dict[str, LayerPosterior]:
-    """The posterior of every layer that learns, in the order of their calls; or of the last one alone."""
-    chosen = layers_of(network, read(examples.x[:1]))
+    """The posterior of every layer that learns, in the order of their calls.
+
+    Args:
+        network: A trained network.
+        x: The inputs it was trained on.
+        likelihood: Log density of the targets.
+        weight: Weight of each example.
+        last_only: Whether only the last layer is wanted.
+
+    Returns:
+        The Gaussian posterior of each layer, by the layer's name.
+    """
+    chosen = layers_of(network, read(x[:1]))
     if last_only:
         chosen = dict([list(chosen.items())[-1]]) if chosen else {}
-    factors = _factors(network, examples, likelihood, chosen)
+    factors = _factors(network, x, likelihood, chosen, weight)
     return {
         name: LayerPosterior.of(_matrix(layer), A.double().cpu(), B.double().cpu())
         for (name, layer), (A, B) in zip(chosen.items(), factors, strict=True)
@@ -122,14 +144,34 @@ def posterior(
 
 
 def draw_last_layer(
-    network: nn.Module, examples: Examples, likelihood: Likelihood, count: int, seed: int
+    network: nn.Module,
+    x: Float[Tensor, "n dim"] | DiskArray,
+    likelihood: Likelihood,
+    count: int,
+    seed: int,
+    weight: Float[Tensor, " n"] | None = None,
 ) -> dict[str, Float[Tensor, "draws ..."]]:
-    """Draws of the weights and biases of the last layer, by their names."""
-    layers = layers_of(network, read(examples.x[:1]))
+    """Draw the weights and biases of the last layer from their posterior.
+
+    Args:
+        network: A trained network that ends with `nn.Linear`.
+        x: The inputs it was trained on.
+        likelihood: Log density of the targets.
+        count: Number of draws.
+        seed: Decides the draws.
+        weight: Weight of each example.
+
+    Returns:
+        The draws, by the parameters' names.
+
+    Raises:
+        ValueError: If the network does not end with a linear layer that has a bias.
+    """
+    layers = layers_of(network, read(x[:1]))
     name, layer = list(layers.items())[-1] if layers else ("", None)
     if not isinstance(layer, nn.Linear) or layer.bias is None:
         raise ValueError("Laplace needs a network that ends with nn.Linear: use uncertainty='ensemble'.")
-    found = posterior(network, examples, likelihood, last_only=True)[name]
+    found = posterior(network, x, likelihood, weight, last_only=True)[name]
     drawn = found.draw(count, torch.Generator().manual_seed(seed)).to(layer.weight)
     return {f"{name}.weight": drawn[..., :-1].contiguous(), f"{name}.bias": drawn[..., -1].contiguous()}
 
@@ -160,15 +202,19 @@ def _calls(network: nn.Module, layers: Sequence[Layer]) -> Iterator[list[tuple[L
 
 @torch.enable_grad()
 def _factors(
-    network: nn.Module, examples: Examples, likelihood: Likelihood, layers: Mapping[str, Layer]
+    network: nn.Module,
+    x: Tensor | DiskArray,
+    likelihood: Likelihood,
+    layers: Mapping[str, Layer],
+    weight: Tensor | None,
 ) -> list[tuple[Tensor, Tensor]]:
     network.eval()
     A: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
     B: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
     rows: dict[nn.Module, Any] = dict.fromkeys(layers.values(), 0)
     start = 0
-    for part in blocks(examples.x, BATCH):
-        w = None if examples.weight is None else examples.weight[start : start + len(part)].to(part)
+    for part in blocks(x, BATCH):
+        w = None if weight is None else weight[start : start + len(part)].to(part)
         start += len(part)
         with _calls(network, list(layers.values())) as calls:
             outputs = network(part)
