@@ -39,7 +39,7 @@ def test_many_examples_do_not_leave_the_range_of_numbers():
 
 def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
     """One network of three knows the label, against three that guess among three."""
-    monkeypatch.setattr("invariantnet.inference.posterior.MIXES", 20_000)
+    monkeypatch.setattr("invariantnet.inference.bootstrap.MIXES", 20_000)
     values = np.log([[[1.0], [1e-300], [1e-300]], [[1 / 3]] * 3])
     p = bootstrap_probabilities(values, np.zeros(2), 0, draws=20_000)
     u = (np.arange(1000) + 0.5) / 1000
@@ -160,7 +160,7 @@ def test_the_mean_of_networks_is_that_of_their_probabilities():
 def test_bootstrap_in_parts_is_the_same(monkeypatch, n_networks):
     values = np.random.default_rng(0).normal(-1, 0.5, (3, n_networks, 60))
     whole = bootstrap_probabilities(values, np.zeros(3), seed=1)
-    monkeypatch.setattr("invariantnet.inference.posterior.CHUNK", 170)
+    monkeypatch.setattr("invariantnet.inference.bootstrap.CHUNK", 170)
     np.testing.assert_allclose(bootstrap_probabilities(values, np.zeros(3), seed=1), whole)
     assert whole.sum() == pytest.approx(1)
 
