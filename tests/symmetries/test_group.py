@@ -9,6 +9,7 @@ from sympy.combinatorics import Permutation, PermutationGroup
 
 import invariantnet as inv
 from invariantnet import Group
+from invariantnet.symmetries import _closure, joins
 from invariantnet.symmetries import group as group_module
 from invariantnet.symmetries._closure import as_matrices
 
@@ -152,7 +153,7 @@ def test_matrices_that_generate_no_finite_symmetry(generator, fault):
 
 def test_two_mirrors_at_an_irrational_angle_are_infinite():
     mirror = np.diag([1.0, -1.0])
-    with pytest.raises(ValueError, match="more than max_order = 300 elements, or is infinite"):
+    with pytest.raises(ValueError, match=r"more than 300 elements, or infinitely many: check .* raise max_order"):
         Group.from_matrices([mirror, rotation(1.0) @ mirror @ rotation(-1.0)], max_order=300)
 
 
@@ -172,12 +173,136 @@ def test_arrays_that_are_no_permutations(generators, fault):
         Group.from_permutations(generators)
 
 
-def test_max_order():
-    cycle, exchange = np.roll(np.arange(8), 1), [1, 0, 2, 3, 4, 5, 6, 7]
-    with pytest.raises(ValueError, match="more than 10000 elements"):
-        Group.from_permutations([cycle, exchange])
-    assert Group.from_permutations([cycle, exchange], max_order=50_000).order == 40_320
-    assert Group.from_permutations([cycle, exchange], max_order=None).order == 40_320
+def cycles(*lengths, still=0):
+    """One permutation with cycles of these lengths, and inputs that it leaves where they are."""
+    starts = np.cumsum([0, *lengths])
+    turned = [start + np.roll(np.arange(n), 1) for start, n in zip(starts[:-1], lengths, strict=True)]
+    return np.concatenate([*turned, starts[-1] + np.arange(still)])
+
+
+FIFTEEN_THOUSAND = (3, 5, 7, 11, 13)
+"""Cycle lengths of a permutation of order 15,015."""
+
+
+def test_raising_max_order_lists_more_elements():
+    generators = [cycles(*FIFTEEN_THOUSAND)]
+    with pytest.raises(ValueError, match=r"more than 10,000 elements: .*raise max_order \(up to 2,564,102 can"):
+        Group.from_permutations(generators)
+    raised = Group.from_permutations(generators, max_order=15_015)
+    assert raised.order == 15_015
+    assert raised.can_list_elements
+    assert raised.elements.shape == (15_015, 39)
+    lazy = Group.from_permutations(generators, max_order=None)
+    assert lazy.order == 15_015
+    with pytest.raises(ValueError, match=r"too many to list: .*max_order=15015"):
+        _ = lazy.elements
+
+
+@pytest.mark.parametrize("max_order", [10_000, 20_000])
+def test_raising_max_order_is_not_advised_where_memory_is_the_limit(max_order, monkeypatch):
+    monkeypatch.setattr(_closure, "MAX_ENTRIES", 9_000 * 39)
+    generators = [cycles(*FIFTEEN_THOUSAND)]
+    with pytest.raises(ValueError, match="more than 9,000 elements") as error:
+        Group.from_permutations(generators, max_order=max_order)
+    assert "raise" not in str(error.value)
+    assert "max_order=None" in str(error.value)
+    assert Group.from_permutations(generators, max_order=None).order == 15_015
+    for angle in (1.0, 2 * np.pi / 15_015):
+        monkeypatch.setattr(_closure, "MAX_ENTRIES", 100 * 4)
+        with pytest.raises(ValueError, match="no power up to 100 ") as error:
+            Group.from_matrices([rotation(angle)], max_order=max_order)
+        assert "raise" not in str(error.value)
+    mirror = np.diag([1.0, -1.0])
+    with pytest.raises(ValueError, match="more than 100 elements, or infinitely many") as error:
+        Group.from_matrices([mirror, rotation(1.0) @ mirror @ rotation(-1.0)], max_order=max_order)
+    assert "raise" not in str(error.value)
+
+
+def test_sampling_does_not_depend_on_whether_elements_were_listed():
+    """A model that is stored keeps generators only, and must draw the same elements when it is loaded."""
+    generators = [cycles(*FIFTEEN_THOUSAND)]
+    listed, lazy = (Group.from_permutations(generators, max_order=limit) for limit in (20_000, None))
+    np.testing.assert_array_equal(listed.sample(5, seed=0), lazy.sample(5, seed=0))
+
+
+@pytest.fixture
+def closed(monkeypatch):
+    """Names of the groups whose elements are listed, one entry for each time."""
+    names = []
+    for module in (group_module, joins):
+        for function in ("close_indices", "close_matrices"):
+            close = getattr(_closure, function)
+            counted = lambda *a, close=close: names.append(a[2]) or close(*a)  # noqa: E731
+            monkeypatch.setattr(module, function, counted, raising=False)
+    return names
+
+
+def test_elements_are_listed_once(closed):
+    d4 = inv.symmetry("d4", shape=(4, 4))
+    assert len(d4.elements) == d4.order == 8
+    assert closed == ["d4"]
+    sixth = Group.from_matrices([rotation(np.pi / 3)], name="sixth")
+    assert len(sixth.elements) == sixth.order == 6
+    assert closed == ["d4", "sixth"]
+
+
+def test_elements_of_a_join_are_listed_once(closed):
+    joined = inv.join(inv.symmetry("rot90", shape=(4, 4)), inv.symmetry("sign", shape=(4, 4)))
+    assert len(joined.elements) == joined.order == 8
+    assert closed.count("rot90+sign") == 1
+    sixth = Group.from_matrices([rotation(np.pi / 3)], name="sixth")
+    mirror = Group.from_matrices([np.diag([1.0, -1.0])], name="mirror")
+    joined = inv.join(sixth, mirror)
+    assert len(joined.elements) == joined.order == 12
+    assert closed.count("sixth+mirror") == 1
+
+
+def noisy(index):
+    """The matrix of a permutation, with the rounding errors of a computation."""
+    return as_matrices(np.asarray(index)[None])[0] + 1e-13 * np.sin(np.arange(len(index) ** 2)).reshape(
+        -1, len(index)
+    )
+
+
+def in_the_first_plane(matrix, dim=12):
+    whole = np.eye(dim)
+    whole[:2, :2] = matrix
+    return whole
+
+
+def test_matrix_groups_compare_with_permutations_that_cannot_be_listed():
+    every = inv.symmetry("permutations", shape=(12,))
+    turn = Group.from_matrices([in_the_first_plane(rotation(2 * np.pi / 3))], name="turn")
+    assert not turn <= every
+    assert not every <= turn
+    assert turn != every
+    cycle = Group.from_matrices([noisy(np.roll(np.arange(12), 1))], name="cycle")
+    assert cycle.is_matrix_group
+    assert cycle <= every
+    assert inv.join(cycle, every) is every
+    assert inv.join(every, cycle) is every
+
+
+def test_joins_of_matrix_groups_and_permutations_that_cannot_be_listed():
+    every = inv.symmetry("permutations", shape=(12,))
+    negative = Group.from_matrices([-noisy(np.roll(np.arange(12), 1))], name="negative")
+    assert negative.is_matrix_group
+    assert not negative <= every
+    assert inv.join(negative, every).order == 2 * math.factorial(12)
+    turn = Group.from_matrices([in_the_first_plane(rotation(2 * np.pi / 3))], name="turn")
+    for pair in ((turn, every), (every, turn)):
+        with pytest.raises(ValueError, match=r"has at least 479,001,600 elements.*joins=False") as error:
+            inv.join(*pair)
+        assert "\n" not in str(error.value)
+        assert "max_order" not in str(error.value)
+
+
+def test_a_join_that_is_infinite_advises_no_max_order(monkeypatch):
+    monkeypatch.setattr(joins, "MAX_ORDER", 500)
+    turn = Group.from_matrices([in_the_first_plane(rotation(2 * np.pi / 3), dim=4)], name="turn")
+    with pytest.raises(ValueError, match=r"turn\+cyclic .* or infinitely many.*joins=False") as error:
+        inv.join(turn, inv.symmetry("cyclic", shape=(4,)))
+    assert "max_order" not in str(error.value)
 
 
 def test_sign_changes_have_no_orbits():
@@ -211,8 +336,10 @@ def test_as_many_are_sampled_as_are_asked_for(name):
 def test_which_groups_are_listed(monkeypatch):
     def listed(order, entries):
         monkeypatch.setattr(group_module, "MAX_ORDER", order)
-        monkeypatch.setattr(group_module, "MAX_ENTRIES", entries)
-        return inv.symmetry("d4", shape=(3, 3)).can_list_elements
+        monkeypatch.setattr(_closure, "MAX_ENTRIES", entries)
+        return Group("d4", generators, known_order=8).can_list_elements
+
+    generators = inv.symmetry("d4", shape=(3, 3)).generators
 
     assert listed(8, 8 * 9)
     assert not listed(7, 8 * 9)

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from invariantnet.symmetries.catalogue import ACTIONS
-from invariantnet.symmetries.group import Group, generated_by
+from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.joins import generated_by
 from invariantnet.symmetries.shapes import Shape, checked
 
 REGISTERED: dict[str, Callable[[Shape], Group]] = {}
@@ -30,14 +32,15 @@ def symmetry(name: str, shape: Shape) -> Group:
     if name in ACTIONS:
         made = ACTIONS[name].generators(shape)
         indices = np.stack(made.indices).astype(np.int64)
-        order = made.order or Group.from_permutations(indices, name).order
-        return Group(name, indices, shape, known_order=order)
+        if made.order is not None:
+            return Group(name, indices, shape, known_order=made.order)
+        return replace(Group.from_permutations(indices, name), shape=shape)
     if name not in REGISTERED:
         raise ValueError(f"unknown group {name!r}: choose among {', '.join(names())}.")
     custom = REGISTERED[name](shape)
     if custom.dim != math.prod(shape):
         raise ValueError(f"{name} was made for {custom.dim} inputs, shape {shape} has {math.prod(shape)}.")
-    return Group(name, custom.generators, shape, known_order=custom.known_order)
+    return replace(custom, name=name, shape=shape)
 
 
 def join(g1: Group, g2: Group) -> Group:
