@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from studies.tables import markdown
 from invariantnet.inference.models import DECAYED
 from invariantnet.inference.rules import GROWTH
+from studies.tables import markdown
 
 TARGETS = {
     "paper layer, q = 1 (rot90), training step": 0.7,
@@ -196,7 +196,7 @@ an equivariant convolutional network that is told it, where ours has one hidden 
 
 {growth}
 The allocator of Linux gives memory back to the system as soon as it is free, and a step that needs it again waits
-for new pages. Training keeps arrays of up to 31 MB (`training.keep_memory`): it took a seventh off the steps
+for new pages. Training keeps arrays of up to 31 MB (`keep_freed_memory`): it took a seventh off the steps
 of a CNN under eight elements. Larger ones are new at every step, which shows in the slope in inputs. Where the
 allocator keeps them, too (glibc, `MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483647`), a step on
 3×224×224 took half as long when that was tried, in not quite twice the memory: worth setting where memory is

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from invariantnet._system.torch_state import seeded
+from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
+from invariantnet.objectives import LogPosterior, total
 from invariantnet.symmetries import lookup as catalogue
 from invariantnet.symmetries.group import Group
-from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
-from invariantnet.nn.symmetrized import transpose_moved_weights
-from invariantnet.objectives import LogPosterior, total
 from invariantnet.symmetries.reynolds import invariant_basis
-from invariantnet.training._performance import keep_memory
-from invariantnet._system.torch_state import seeded
+from invariantnet.training._performance import transpose_moved_weights
 from invariantnet.training.loop import split_preparation
 
 SHAPE = (28, 28)
@@ -141,7 +140,7 @@ def _bases(repeats: int) -> list[Row]:
 
 def training_step(network: nn.Module, x: Tensor, y: Tensor) -> Callable[[], None]:
     """One step as the training loop takes it: what no parameter touches is computed beforehand."""
-    keep_memory()
+    keep_freed_memory()
     transpose_moved_weights(network)
     prepare, trainable = split_preparation(network)
     z = prepare(x)

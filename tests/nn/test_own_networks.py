@@ -131,22 +131,22 @@ def test_laplace_knows_which_layers_take_part():
     x, y = examples()
     with seeded(1):
         network = WithSpares(3)
-    assert list(posterior(network, Examples(x, y), Categorical())) == ["body", "aside", "head"]
-    assert set(draw_last_layer(network, Examples(x, y), Categorical(), 2, 0)) == {"head.weight", "head.bias"}
+    assert list(posterior(network, x, Categorical())) == ["body", "aside", "head"]
+    assert set(draw_last_layer(network, x, Categorical(), 2, 0)) == {"head.weight", "head.bias"}
     network.body.requires_grad_(False)
-    assert list(posterior(network, Examples(x, y), Categorical())) == ["aside", "head"]
+    assert list(posterior(network, x, Categorical())) == ["aside", "head"]
     assert math.isfinite(log_marginal_likelihood(network, Examples(x, y), Categorical()))
 
 
 def test_a_layer_that_is_used_twice_has_the_curvature_of_both_uses():
-    x, y = examples()
+    x, _ = examples()
     with seeded(1):
         shared = twice(3)
         first, second = nn.Linear(16, 16), nn.Linear(16, 16)
     apart = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), shared[4])
     for layer in (first, second):
         layer.load_state_dict(shared[0].state_dict())
-    one, two = (posterior(network, Examples(x, y), Categorical()) for network in (shared, apart))
+    one, two = (posterior(network, x, Categorical()) for network in (shared, apart))
     together = sum(float(two[name].output_values.sum()) for name in ("0", "2"))
     assert float(one["0"].output_values.sum()) == pytest.approx(together, rel=1e-4)
 

@@ -1,5 +1,7 @@
 """Every placement against a naive average over the group, and the laws that must hold exactly."""
 
+from typing import get_args
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,10 +11,11 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet._system.torch_state import seeded
+from invariantnet.choices import Placement
 from invariantnet.nn import Symmetrized, cnn, mlp
+from invariantnet.nn.placements import PLACEMENTS
 
-PLACEMENTS = ["weights", "features", "outputs"]
-placements = pytest.mark.parametrize("placement", PLACEMENTS)
+placements = pytest.mark.parametrize("placement", get_args(Placement))
 
 
 def network(dim, seed=0):
@@ -42,6 +45,10 @@ def naive(module, placement, candidates, pi, x):
     if placement == "features":
         return module[-1](average(module[:-1]))
     return average(lambda copy: module(copy).softmax(-1)).log()
+
+
+def test_every_placement_that_can_be_named_has_a_class():
+    assert tuple(PLACEMENTS) == get_args(Placement)
 
 
 @placements
@@ -79,9 +86,9 @@ def test_mixture_equals_the_naive_average(placement):
 
 def test_only_elements_with_weight_are_computed():
     ours = Symmetrized(network(16), groups("trivial", "rot90", "d4"), "features")
-    weights, kept = ours._weighted_elements(torch.tensor([0.0, 1.0, 0.0]))
+    weights, kept = ours.placement.weighted_elements(torch.tensor([0.0, 1.0, 0.0]))
     assert kept.sum() == len(weights) == 4
-    assert len(ours._weighted_elements(torch.tensor([1.0, 0.0, 0.0]))[0]) == 1
+    assert len(ours.placement.weighted_elements(torch.tensor([1.0, 0.0, 0.0]))[0]) == 1
 
 
 def test_gradient_reaches_the_probabilities():
@@ -149,7 +156,7 @@ def test_log_prior():
     ("make", "fault"),
     [
         (lambda: Symmetrized(network(16), []), "at least one"),
-        (lambda: Symmetrized(network(16), groups("rot90", "d4"), "features", "max"), "single group"),
+        (lambda: Symmetrized(network(16), groups("rot90", "d4"), "features", "max"), "single symmetry"),
         (lambda: Symmetrized(cnn((4, 4), 2), groups("rot90"), "weights"), "first layer is nn.Linear"),
         (lambda: Symmetrized(nn.Linear(16, 2), groups("rot90"), "features")(inputs(16)), "nn.Sequential"),
         (lambda: Symmetrized(network(16), groups("rot90"), "outputs").fold(), "fold into plain layers"),

@@ -16,9 +16,8 @@ from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.mixture import Mixture
-from invariantnet.nn.symmetrized import transpose_moved_weights
 from invariantnet.objectives import HasKL, LogPosterior, total
-from invariantnet.training._performance import keep_memory
+from invariantnet.training._performance import keep_freed_memory, transpose_moved_weights
 from invariantnet.training.config import History, Training
 from invariantnet.training.distributed import our_team
 
@@ -49,6 +48,7 @@ def train(
 
     Returns:
         The trained network in evaluation mode, and what happened epoch by epoch.
+
     """
     with seeded(seed):
         network = make_network().to(examples.device)
@@ -105,7 +105,7 @@ class _TrainingRun:
 
     def run(self) -> History:
         """Train epoch by epoch, until validation stops improving or the epochs are used up."""
-        keep_memory()
+        keep_freed_memory()
         self._record_mixture()
         for epoch in range(1, self.config.all_epochs(len(self.learned)) + 1):
             terms = self.train_epoch()
@@ -200,6 +200,7 @@ def predict(
 
     Returns:
         One row of outputs per input.
+
     """
     network.eval()
     device = device_of(network, x.device)

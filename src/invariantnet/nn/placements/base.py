@@ -1,0 +1,155 @@
+"""What a placement must know, and what placements that transform inputs share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from invariantnet.choices import Pool
+from invariantnet.symmetries.group import Group, changes_signs, transform
+from invariantnet.symmetries.measure import Measure
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """How a network is averaged over symmetries, whatever the placement.
+
+    Args:
+        pool: How the features of the copies become one feature vector.
+        probabilities: Whether outputs are logits, so that their average is one of probabilities.
+        sampled: Largest number of elements; groups with more are sampled.
+        seed: Seed of the sampled elements.
+        input_shape: Shape in which the network takes an input; None if it takes flat inputs.
+
+    """
+
+    pool: Pool
+    probabilities: bool
+    sampled: int
+    seed: int
+    input_shape: tuple[int, ...] | None
+
+
+class BasePlacement(nn.Module, ABC):
+    """Averages a network over symmetries in one place.
+
+    A placement has no parameters, and its buffers are not stored, because they follow from the symmetries. It does
+    not own the network either: `Symmetrized` passes it to every call.
+
+    Args:
+        module: The network; a placement refuses one that it cannot average.
+        symmetries: The symmetries to average over.
+        averaging: How to average.
+
+    """
+
+    pools: ClassVar[tuple[Pool, ...]] = ("mean",)
+    """The pools that make sense in this place."""
+
+    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+        super().__init__()
+        self.exact = all(g.can_list_elements and g.order <= averaging.sampled for g in symmetries)
+        """Whether the network is invariant up to rounding, rather than averaged over sampled elements."""
+
+    @abstractmethod
+    def average(
+        self, module: nn.Module, x: Float[Tensor, "*batch dim"], pi: Float[Tensor, "..."]
+    ) -> Float[Tensor, "*batch outputs"]:
+        """Compute the averaged network.
+
+        Args:
+            module: The network.
+            x: Flat inputs.
+            pi: Probability of each symmetry.
+
+        Returns:
+            One row of outputs per input.
+
+        """
+
+    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], scale: float) -> nn.Module:
+        """Make plain torch layers with the same outputs.
+
+        Args:
+            module: The network.
+            pi: Probability of each symmetry.
+            scale: Factor of the inputs.
+
+        Returns:
+            The plain network.
+
+        Raises:
+            ValueError: If there are no such layers.
+
+        """
+        raise ValueError("only 'weights', and 'features' with one hidden layer, fold into plain layers.")
+
+    def copies(self, module: nn.Module) -> int:
+        """Count the copies that are made of each input; where there are many, batches are split."""
+        return 1
+
+    def moved_weight(self, module: nn.Module) -> Tensor | None:
+        """Return the weight that is transformed instead of the inputs, or None."""
+        return None
+
+
+class OverElements(BasePlacement):
+    r"""A placement that averages over the elements of $\mu_\pi = \sum_k \pi_k \mu_k$."""
+
+    elements: Tensor
+    haar: Tensor
+
+    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+        super().__init__(module, symmetries, averaging)
+        measure = Measure.of(symmetries, sampled=averaging.sampled, seed=averaging.seed)
+        self.register_buffer("elements", measure.elements, persistent=False)
+        self.register_buffer("haar", measure.haar, persistent=False)
+        self.input_shape = averaging.input_shape
+        # Found once, here: a traced forward pass cannot branch on the values of tensors.
+        self.signed = changes_signs(measure.elements)
+        self.uniform = len(symmetries) == 1 and bool((measure.haar == measure.haar[0]).all())
+
+    def weighted_elements(self, pi: Float[Tensor, "..."]) -> tuple[Float[Tensor, "n ..."], Tensor | slice]:
+        """Weights of the elements, and which elements have any: a one-hot π pays only for its own group.
+
+        Args:
+            pi: Probability of each symmetry, or a row of them per feature.
+
+        Returns:
+            The weights of the elements to use, and the mask or slice that selects these elements.
+
+        """
+        if self.haar.shape[1] == 1:
+            return self.haar[:, 0].to(pi), slice(None)
+        weights = self.haar.to(pi) @ (pi.mT if pi.ndim == 2 else pi)
+        used = (weights.detach() > 0).reshape(len(weights), -1).any(1)
+        return (weights, slice(None)) if bool(used.all()) else (weights[used], used)
+
+    def transformed(
+        self, x: Float[Tensor, "*batch dim"], used: Tensor | slice
+    ) -> tuple[Float[Tensor, "copies *shape"], tuple[int, ...]]:
+        """Make the copies of all inputs, in the shape that the network takes.
+
+        Args:
+            x: Flat inputs.
+            used: Which elements to apply.
+
+        Returns:
+            The copies along one axis, and the axes (*batch, elements) that they stand for.
+
+        """
+        copies = transform(x, self.elements[used], self.signed)
+        flat = copies.flatten(0, -2)
+        return flat if self.input_shape is None else flat.unflatten(-1, self.input_shape), copies.shape[:-1]
+
+    def mean(
+        self, values: Float[Tensor, "*batch n features"], weights: Float[Tensor, "n ..."]
+    ) -> Float[Tensor, "*batch features"]:
+        """Average the values of the copies by the weights of their elements."""
+        if self.uniform:
+            return values.mean(-2)
+        return torch.einsum("gf,...gf->...f" if weights.ndim == 2 else "g,...gf->...f", weights, values)

@@ -1,0 +1,149 @@
+"""Average the features before the last layer."""
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from invariantnet.choices import Pool
+from invariantnet.nn.placements._layers import (
+    POINTWISE,
+    apply_all,
+    check_first_layer,
+    is_plain_linear,
+    plain_linear,
+    sequence_of,
+)
+from invariantnet.nn.placements._moved import MoveWeights, gather_indices
+from invariantnet.nn.placements.base import Averaging, OverElements
+from invariantnet.symmetries.group import Group
+
+
+class Features(OverElements):
+    r"""$\sum_g \mu_\pi(g)\, \varphi(T_g x)$ before the last layer: no information is lost.
+
+    The network is a sequence of layers that ends with the head. If it starts with `nn.Linear`, the weights of this
+    layer are transformed instead of the inputs.
+    """
+
+    pools = ("mean", "max")
+
+    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+        check_first_layer(module, symmetries[0], averaging.input_shape)
+        super().__init__(module, symmetries, averaging)
+        sequence_of(module)
+        self.pool: Pool = averaging.pool
+        is_index = not self.elements.is_floating_point()
+        self.only_identity = is_index and torch.equal(self.elements, torch.arange(symmetries[0].dim)[None])
+        self.gathers = is_index and not self.only_identity and self.input_shape is None
+        if self.gathers:
+            forward, backward = gather_indices(self.elements)
+            self.register_buffer("forward_indices", forward, persistent=False)
+            self.register_buffer("backward_indices", backward, persistent=False)
+
+    def average(
+        self, module: nn.Module, x: Float[Tensor, "*batch dim"], pi: Float[Tensor, "..."]
+    ) -> Float[Tensor, "*batch outputs"]:
+        """Call all layers but the head on every copy, pool the features, and call the head on the result."""
+        weights, used = self.weighted_elements(pi)
+        *body, head = sequence_of(module)
+        features = self._features(body, x, used)
+        return head(features.amax(-2) if self.pool == "max" else self.mean(features, weights))
+
+    def copies(self, module: nn.Module) -> int:
+        """Every element makes one, unless weights are transformed instead."""
+        return 1 if self._moves_weights(sequence_of(module)[0]) else len(self.elements)
+
+    def moved_weight(self, module: nn.Module) -> Tensor | None:
+        """Return the weight of the first layer if it is gathered by index."""
+        first = sequence_of(module)[0]
+        return first.weight if self.gathers and is_plain_linear(first) else None
+
+    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], scale: float) -> nn.Module:
+        """Make one hidden layer with a unit for every copy of a neuron."""
+        first, *between, head = sequence_of(module)
+        if (
+            not self._moves_weights(first)
+            or not isinstance(head, nn.Linear)
+            or not (len(between) == 1 and isinstance(between[0], POINTWISE))
+        ):
+            return super().fold(module, pi, scale)
+        assert isinstance(first, nn.Linear)
+        weights, used = self.weighted_elements(pi)
+        copies = self._moved_weights(first.weight, used)
+        # The copies of a neuron are neighbours, so that a maximum over them is a plain pooling layer.
+        count, moved = copies.shape[1], copies.permute(2, 1, 0).flatten(0, 1)
+        wide = plain_linear(scale * moved, None if first.bias is None else first.bias.repeat_interleave(count))
+        activation = copy.deepcopy(between[0])
+        if self.pool == "max":
+            return nn.Sequential(wide, activation, nn.MaxPool1d(count), copy.deepcopy(head))
+        mean = plain_linear((head.weight[:, :, None] * weights).flatten(1), head.bias)
+        return nn.Sequential(wide, activation, mean)
+
+    def _moves_weights(self, first: nn.Module) -> bool:
+        return self.input_shape is None and is_plain_linear(first)
+
+    def _features(
+        self, body: list[nn.Module], x: Float[Tensor, "*batch dim"], used: Tensor | slice
+    ) -> Float[Tensor, "*batch n features"]:
+        first = body[0]
+        # Call hooked layers normally, so that their hooks fire.
+        if self.input_shape is None and is_plain_linear(first) and not has_hooks(first):
+            return self._features_of_moved_weights(first, body[1:], x, used)
+        copies, axes = self.transformed(x, used)
+        return apply_all(body, copies).flatten(1).unflatten(0, axes)
+
+    def _features_of_moved_weights(
+        self, first: nn.Linear, rest: list[nn.Module], x: Float[Tensor, "*batch dim"], used: Tensor | slice
+    ) -> Float[Tensor, "*batch n features"]:
+        # w·T_g x = (T_gᵀ w)·x: transforming the weights costs one gather, however large the batch.
+        moved = self._moved_weights(first.weight, used)
+        axes = moved.shape[1:]
+        bias = None if first.bias is None else first.bias.expand(axes).flatten()
+        hidden = F.linear(x, moved.flatten(1).mT, bias)
+        if all(isinstance(layer, POINTWISE) for layer in rest):
+            return apply_all(rest, hidden).unflatten(-1, axes)
+        copies = hidden.unflatten(-1, axes)
+        return apply_all(rest, copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
+
+    def _moved_weights(
+        self, weight: Float[Tensor, "neurons dim"], used: Tensor | slice
+    ) -> Float[Tensor, "dim n neurons"]:
+        r"""$T_g^\top w$ for every element and neuron; all weights of one input are neighbours in memory."""
+        if self.only_identity:
+            return weight.mT[:, None]
+        elements = self.elements[used]
+        if elements.is_floating_point():
+            return (weight @ elements.to(weight.dtype)).permute(2, 0, 1)
+        if isinstance(used, slice):
+            forward, backward = self.get_buffer("forward_indices"), self.get_buffer("backward_indices")
+        else:
+            forward, backward = gather_indices(elements)
+        return MoveWeights.apply(weight, forward, backward, self.signed)  # type: ignore[no-untyped-call]
+
+
+def count_features(module: nn.Module) -> int:
+    """Count the numbers that the head of a network takes.
+
+    Args:
+        module: The network.
+
+    Returns:
+        The number of features.
+
+    Raises:
+        ValueError: If the network does not end with `nn.Linear`.
+
+    """
+    head = sequence_of(module)[-1]
+    if not isinstance(head, nn.Linear):
+        raise ValueError("one π per feature needs a network that ends with nn.Linear: use posterior='point'.")
+    return head.in_features
+
+
+def has_hooks(layer: nn.Module) -> bool:
+    """Whether a call of the layer would also call a hook."""
+    return bool(layer._forward_hooks or layer._forward_pre_hooks)

@@ -1,0 +1,35 @@
+"""Average the outputs of any network."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from invariantnet.nn.placements._layers import check_first_layer
+from invariantnet.nn.placements.base import Averaging, OverElements
+from invariantnet.symmetries.group import Group
+
+
+class Outputs(OverElements):
+    r"""$\log \sum_g \mu_\pi(g)\, \mathrm{softmax} f(T_g x)$, or the mean of outputs that are not logits."""
+
+    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+        check_first_layer(module, symmetries[0], averaging.input_shape)
+        super().__init__(module, symmetries, averaging)
+        self.probabilities = averaging.probabilities
+
+    def average(
+        self, module: nn.Module, x: Float[Tensor, "*batch dim"], pi: Float[Tensor, "..."]
+    ) -> Float[Tensor, "*batch outputs"]:
+        """Call the network on every copy and average its outputs."""
+        weights, used = self.weighted_elements(pi)
+        copies, axes = self.transformed(x, used)
+        outputs = module(copies).unflatten(0, axes)
+        if not self.probabilities:
+            return self.mean(outputs, weights)
+        return torch.logsumexp(outputs.log_softmax(-1) + weights.log()[:, None], dim=-2)
+
+    def copies(self, module: nn.Module) -> int:
+        """Every element makes one."""
+        return len(self.elements)
