@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import torch
 
 _DRAWING = threading.RLock()
-"""Held while torch's global generator is seeded: it is shared by all threads."""
 
 
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Let torch compute with `count` threads inside the block."""
+    """Inside, torch computes with so many threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -23,10 +22,7 @@ def threads(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Let torch draw from `seed` inside the block, and restore its random state afterwards.
-
-    Only one thread at a time is inside.
-    """
+    """Inside, torch draws from the seed; outside, its state is as before. One thread at a time."""
     with _DRAWING, torch.random.fork_rng():
         torch.manual_seed(seed)
         yield

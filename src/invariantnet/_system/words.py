@@ -1,18 +1,14 @@
-"""Numbers and versions as text."""
+"""Numbers as people write them."""
 
 import math
 from importlib import metadata
 
 
 def count_words(number: int) -> str:
-    """Format a whole number: with commas below a billion, in scientific notation above.
+    """A number of elements, short even where no float is large enough.
 
-    Args:
-        number: A number of any size, even beyond the range of floats.
-
-    Example:
-        >>> count_words(5040), count_words(10**400 * 7)
-        ('5,040', '7.0e+400')
+    >>> count_words(5040), count_words(10**400 * 7)
+    ('5,040', '7.0e+400')
     """
     if number < 10**9:
         return f"{number:,}"
@@ -25,5 +21,5 @@ def count_words(number: int) -> str:
 
 
 def package_version() -> str:
-    """Version of the installed package."""
+    """Version of this package, as it is installed."""
     return metadata.version("invariantnet")
