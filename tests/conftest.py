@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -19,6 +20,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("laws", deadline=None, max_examples=30, print_blob=True)
 settings.load_profile("laws")
+
+
+@pytest.fixture
+def annotations_unchecked(monkeypatch):
+    """Call the package as users do: without a check of annotations, which would refuse wrong words first."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture

@@ -83,6 +83,26 @@ def test_the_prior_of_stochastic_weights_takes_the_place_of_their_decay():
     torch.testing.assert_close(dict(trained("bbb").network.state_dict()), means)
 
 
+class Sharpened(nn.Linear):
+    """A layer with a parameter whose name ends as those of the Bayesian layers do."""
+
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.sharpness_rho = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x):
+        return self.sharpness_rho * super().forward(x)
+
+
+def test_bayes_by_backprop_keeps_every_parameter_of_a_network_of_ones_own():
+    def make(shape, outputs, hidden):
+        return nn.Sequential(Sharpened(16, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+    draws = trained("bbb", make=make)
+    assert "module.0.sharpness_rho" in draws.network.state_dict()
+    assert draws.network.module[0].sharpness_rho.item() != 1
+
+
 @pytest.mark.parametrize(
     ("uncertainty", "count"), [("none", 1), ("bbb", 1), ("laplace", 1), ("ensemble", MEMBERS)]
 )

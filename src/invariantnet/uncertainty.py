@@ -11,7 +11,7 @@ from invariantnet.choices import Uncertainty
 from invariantnet.data.examples import Examples
 from invariantnet.inference.laplace import draw_last_layer
 from invariantnet.likelihoods import Likelihood
-from invariantnet.nn.bayesian import bayesian, draw_weights
+from invariantnet.nn.bayesian import bayesian, draw_weights, mean_weights
 from invariantnet.nn.ensemble import Draws
 from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
@@ -49,7 +49,7 @@ def train_uncertain(
         stochastic, history = trained(lambda: bayesian(make_network()), replace(config, weight_decay=0.0), seed)
         with seeded(seed):
             network = make_network().to(examples.device)
-        network.load_state_dict({k: v for k, v in stochastic.state_dict().items() if not k.endswith("_rho")})
+        network.load_state_dict(mean_weights(stochastic))
         return Draws(network, draw_weights(stochastic, DRAWS, seed), likelihood).eval(), history
     network, history = trained(make_network, config, seed)
     if uncertainty == "ensemble":

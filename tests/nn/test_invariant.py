@@ -152,10 +152,18 @@ def test_log_prior_is_weighted_and_absent_for_a_given_scheme():
         ({"temperature": -1.0}, "not positive"),
         ({"prior": (0.0, 1.0)}, "no Dirichlet parameter"),
         ({"prior": (1.0, 1.0, 1.0)}, "3 parameters, but there are 2"),
-        ({"scheme": (1.0,)}, "2 schemes"),
+        ({"scheme": (1.0,)}, r"pass 2 probabilities that sum to 1"),
+        ({"scheme": (-1.0, 1.0)}, r"pass 2 probabilities that sum to 1"),
+        ({"scheme": (-1.0, 2.0)}, r"pass 2 probabilities that sum to 1"),
+        ({"scheme": (0.5, 0.6)}, r"pass 2 probabilities that sum to 1"),
+        ({"scheme": (float("nan"), 1.0)}, r"pass 2 probabilities that sum to 1"),
+        ({"scheme": (float("inf"), 0.0)}, r"pass 2 probabilities that sum to 1"),
+        ({"identity": "half"}, "identity 'half' is unknown: choose among paper, full"),
+        ({"basis": "fourier"}, "basis 'fourier' is unknown: choose among orthonormal, indicator"),
+        ({"draw": "layer"}, "draw 'layer' is unknown: choose among batch, neuron"),
     ],
 )
-def test_bad_arguments(arguments, fault):
+def test_bad_arguments(arguments, fault, annotations_unchecked):
     with pytest.raises(ValueError, match=fault):
         InvariantLinear(**{"groups": groups("rot90"), "out_features": 3, **arguments})
 

@@ -14,6 +14,7 @@ from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Placement
 from invariantnet.nn import Symmetrized, cnn, mlp
 from invariantnet.nn.placements import PLACEMENTS
+from invariantnet.nn.symmetrized import COPIES_AT_ONCE
 
 placements = pytest.mark.parametrize("placement", get_args(Placement))
 
@@ -146,6 +147,19 @@ def test_huge_group_is_exact_by_weights_and_says_so_if_it_is_not():
     assert sampled(x).shape == (5, 3)
 
 
+@pytest.mark.parametrize("placement", ["features", "outputs"])
+def test_batch_norm_sees_the_whole_batch_without_gradients_too(placement):
+    """In training mode, statistics of a part of the batch would differ from those of the batch."""
+    with seeded(0):
+        module = nn.Sequential(nn.Tanh(), nn.BatchNorm1d(16), nn.Linear(16, 3))
+        ours = Symmetrized(module, groups("d4"), placement).train()
+    x = inputs(16, n=COPIES_AT_ONCE // 8 + 1)
+    with torch.no_grad():
+        output = ours(x)
+    torch.testing.assert_close(output, ours(x).detach())
+    assert int(module[1].num_batches_tracked) == 2
+
+
 def test_log_prior():
     ours = Symmetrized(network(16), groups("trivial", "rot90"), prior=(2.0, 3.0))
     torch.testing.assert_close(ours.log_prior(), ours.prior.log_density(ours.log_probabilities))
@@ -158,11 +172,13 @@ def test_log_prior():
         (lambda: Symmetrized(network(16), []), "at least one"),
         (lambda: Symmetrized(network(16), groups("rot90", "d4"), "features", "max"), "single symmetry"),
         (lambda: Symmetrized(cnn((4, 4), 2), groups("rot90"), "weights"), "first layer is nn.Linear"),
-        (lambda: Symmetrized(nn.Linear(16, 2), groups("rot90"), "features")(inputs(16)), "nn.Sequential"),
         (lambda: Symmetrized(network(16), groups("rot90"), "outputs").fold(), "fold into plain layers"),
         (lambda: Symmetrized(mlp((5,), 2), groups("rot90"), "outputs")(inputs(5)), "acts on 16 inputs"),
+        (lambda: Symmetrized(network(16), groups("rot90"), "feature"), "unknown: choose among weights, features"),
+        (lambda: Symmetrized(network(16), groups("rot90"), pool="median"), "unknown: choose among mean, max"),
+        (lambda: Symmetrized(nn.Linear(16, 2), groups("rot90")), r"use nn\.Sequential, or 'outputs'"),
     ],
 )
-def test_faults(make, fault):
+def test_faults(make, fault, annotations_unchecked):
     with pytest.raises(ValueError, match=fault):
         make()

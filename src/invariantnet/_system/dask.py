@@ -1,4 +1,4 @@
-"""The same jobs on other machines: joblib hands them to a dask.distributed scheduler."""
+"""Run joblib's jobs on other machines, through a dask.distributed scheduler."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,13 +6,20 @@ from collections.abc import Iterator
 import joblib
 
 CONNECT_SECONDS = 10
+"""Time to wait for a scheduler's answer: slow networks need seconds, and a wrong address should cost no more."""
 
 
 @contextlib.contextmanager
 def on_cluster(address: str | None) -> Iterator[None]:
-    """Inside, every `joblib.Parallel` runs on the cluster; on this machine if there is no address.
+    """Run every `joblib.Parallel` inside the block on a cluster.
 
-    A worker that dies loses nothing: the scheduler gives its jobs to another.
+    If a worker dies, the scheduler gives its jobs to another one.
+
+    Args:
+        address: Address of the scheduler, such as `tcp://host:8786`; None stays on this machine.
+
+    Raises:
+        ValueError: dask.distributed is not installed, or no scheduler answers.
     """
     if address is None:
         yield

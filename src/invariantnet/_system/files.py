@@ -1,7 +1,6 @@
-"""The one place that writes files: under a temporary name first, then renamed, so none is ever torn."""
+"""Write files atomically: under a temporary name first, then renamed, so that no file is ever half written."""
 
 import contextlib
-import fcntl
 import json
 import os
 import tempfile
@@ -9,12 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from invariantnet._system.locks import lock
+
 LOCK = ".lock"
+"""Name of the file that a process locks while it writes to a folder."""
+
 PART = ".invariantnet-part"
+"""Suffix of a file that is not written completely."""
+
+NAME_LENGTH = 40
+"""Characters of a file's name that its temporary name repeats: file systems allow 255 bytes in all."""
 
 
 def writable_folder(path: Path) -> Path:
-    """Make the folder if need be; a ValueError says why it cannot be written."""
+    """Make a folder if need be, and check that it can be written to.
+
+    Raises:
+        ValueError: The folder cannot be made or written to.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -25,7 +36,11 @@ def writable_folder(path: Path) -> Path:
 
 
 def writable_file(path: Path) -> Path:
-    """Make its folder if need be; a ValueError says why it cannot be written."""
+    """Make the folder of a file if need be, and check that the file can be written.
+
+    Raises:
+        ValueError: The folder cannot be made or written to, or the path is a folder.
+    """
     writable_folder(path.parent)
     if path.is_dir():
         raise ValueError(f"cannot write to {path} (it is a folder): choose another output file.")
@@ -34,15 +49,19 @@ def writable_file(path: Path) -> Path:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Inside, the folder is ours; a second process is told so. The system forgets the lock of one that died.
+    """Keep other processes from writing to a folder, and clear away what a dead process left half written.
 
-    What a process that died left half written is cleared away.
+    The system releases the lock of a process that dies.
+
+    Raises:
+        ValueError: Another process has locked the folder, or its file system has no locks.
     """
     path = folder / LOCK
     while True:
-        with path.open("w") as file:
+        # Opening with "w" would truncate a file that another process has locked, which Windows refuses.
+        with path.open("a") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file)
             except BlockingIOError:
                 raise ValueError(
                     f"another process is writing to {folder}: wait for it, or choose another --out."
@@ -51,14 +70,14 @@ def locked(folder: Path) -> Iterator[None]:
                 raise ValueError(
                     f"{folder} cannot be locked ({_fault(error)}): choose another --out, on a local disk."
                 ) from None
-            # Who held the lock may have removed the file after we opened it: then ours is the lock of nothing.
+            # The file was unlinked after we opened it: retry.
             if not _is_at(file, path):
                 continue
             clear_parts(folder)
             try:
                 yield
             finally:
-                # One that stays, because the folder has become read-only, locks nothing once we are gone.
+                # A file that cannot be removed is harmless: it is not locked once this process has closed it.
                 with contextlib.suppress(OSError):
                     if _is_at(file, path):
                         path.unlink()
@@ -66,7 +85,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def clear_parts(folder: Path) -> None:
-    """Remove what a process that died left half written; for one who holds the lock."""
+    """Remove the half-written files of dead processes; call this only with the folder locked."""
     for part in folder.glob(f".*{PART}"):
         part.unlink(missing_ok=True)
 
@@ -90,9 +109,15 @@ def _fault(error: Exception) -> str:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to; when all is written it takes the place of the old one at once, else that stays.
+    """Open a file that replaces `path` atomically at the end of the block; after an error `path` is unchanged.
 
-    A link stays a link to it, and what is no file, such as `/dev/null` or a pipe, is written to as it is.
+    If `path` is a link, the file that it points to is replaced. A device or a pipe is written to directly.
+
+    Args:
+        path: File to replace; its permissions are kept.
+
+    Yields:
+        A binary file to write to.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
@@ -100,7 +125,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=PART)
+    prefix = f".{path.name[:NAME_LENGTH]}."
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=PART)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -115,18 +141,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace the file at once, or leave it as it was."""
+    """Replace a file atomically."""
     with replacing(path) as file:
         file.write(content)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a UTF-8 text file at once; what UTF-8 cannot hold, such as odd file names, is escaped as in JSON."""
+    """Replace a UTF-8 text file atomically; characters that UTF-8 cannot encode are escaped as in JSON."""
     write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a JSON file at once; lists of records get a line each, so that differences stay readable."""
+    """Replace a JSON file atomically; each item of a list gets a line, so that differences stay readable."""
     if isinstance(value, list):
         body = ",\n".join(json.dumps(item, ensure_ascii=False) for item in value)
         write_text(path, f"[\n{body}\n]\n")

@@ -1,4 +1,4 @@
-"""Processes that work for another, and end with it."""
+"""Worker processes that end when the process that started them ends."""
 
 import functools
 import os
@@ -8,10 +8,20 @@ from collections.abc import Callable
 from typing import Any
 
 SECONDS = 0.5
+"""Time between two looks at whether the parent process still runs."""
 
 
 def watched(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, for a worker: should this process be killed, the worker ends too, and wastes no more time."""
+    """Wrap a function for workers, so that a worker ends soon after this process was killed.
+
+    On Windows a worker cannot see that its parent has ended, and finishes its job.
+
+    Args:
+        function: Function to run in a worker.
+
+    Returns:
+        A function with the same arguments and result; it can be pickled if `function` can.
+    """
     return functools.partial(_call, os.getpid(), function)
 
 
@@ -22,7 +32,7 @@ def _call(master: int, function: Callable[..., Any], *arguments: Any) -> Any:
 
 @functools.cache
 def _end_with(master: int) -> None:
-    # On a cluster, and without workers, the parent is somebody else.
+    # On a cluster, and without workers, this process has another parent.
     if os.getppid() == master:
         threading.Thread(target=_watch, args=(master,), daemon=True).start()
 

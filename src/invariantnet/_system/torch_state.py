@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import torch
 
 _DRAWING = threading.RLock()
+"""Held while torch's global generator is seeded: it is shared by all threads."""
 
 
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Inside, torch computes with so many threads."""
+    """Let torch compute with `count` threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -22,7 +23,10 @@ def threads(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Inside, torch draws from the seed; outside, its state is as before. One thread at a time."""
+    """Let torch draw from `seed` inside the block, and restore its random state afterwards.
+
+    Only one thread at a time is inside.
+    """
     with _DRAWING, torch.random.fork_rng():
         torch.manual_seed(seed)
         yield

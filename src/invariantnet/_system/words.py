@@ -1,14 +1,18 @@
-"""Numbers as people write them."""
+"""Numbers and versions as text."""
 
 import math
 from importlib import metadata
 
 
 def count_words(number: int) -> str:
-    """A number of elements, short even where no float is large enough.
+    """Format a whole number: with commas below a billion, in scientific notation above.
 
-    >>> count_words(5040), count_words(10**400 * 7)
-    ('5,040', '7.0e+400')
+    Args:
+        number: A number of any size, even beyond the range of floats.
+
+    Example:
+        >>> count_words(5040), count_words(10**400 * 7)
+        ('5,040', '7.0e+400')
     """
     if number < 10**9:
         return f"{number:,}"
@@ -21,5 +25,5 @@ def count_words(number: int) -> str:
 
 
 def package_version() -> str:
-    """Version of this package, as it is installed."""
+    """Version of the installed package."""
     return metadata.version("invariantnet")

@@ -1,60 +1,77 @@
-"""Inputs that stay in their file: for data larger than memory.
+"""Inputs that stay in their file, for data larger than memory.
 
-`DiskArray` is indexed like a tensor, but an index only chooses examples; `read` makes a tensor of them. Whatever is
-written with `split`, `read` and `blocks` serves both, and never holds more than a block of a file.
+A `DiskArray` is indexed like a tensor, but indexing only selects examples; `read` makes a tensor of them. Code
+that uses `split`, `read` and `blocks` serves files and tensors alike, and never holds more than a block of a file.
 """
 
 import itertools
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Int64, UInt8
 from torch import Tensor
 
-BLOCK, BLOCK_BYTES = 4096, 64 * 2**20
-"""Examples, and bytes of 32-bit numbers, that are looked at together."""
+BLOCK = 4096
+"""Largest number of examples that are read together: enough to make the cost of a call negligible."""
 
+BLOCK_BYTES = 64 * 2**20
+"""Largest size of a block of 32-bit numbers, in bytes: small beside the memory that training takes."""
 
 CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
 class DiskArray:
-    """Some examples of an array in a file, each of them flat and in 32 bits when it is read.
+    """A selection of the examples in a file; reading makes them flat 32-bit numbers.
 
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     array = np.memmap(file, np.float32, mode="w+", shape=(3, 2))
-    ...     array[:] = [[1, 2], [3, 4], [5, 6]]
-    ...     read(DiskArray.of(array)[[2, 0]])
-    tensor([[5., 6.],
-            [1., 2.]])
+    Args:
+        path: File with the numbers, example after example.
+        offset: Position of the first example of the file, in bytes.
+        stored: Type of the numbers in the file.
+        width: Numbers per example.
+        index: Numbers of the selected examples, in their order; a range takes no memory.
+        factor: Factor by which numbers are multiplied when they are read.
+        dtype: Type of the tensors that are read.
+        device: Device of the tensors that are read.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     array = np.memmap(file, np.float32, mode="w+", shape=(3, 2))
+        ...     array[:] = [[1, 2], [3, 4], [5, 6]]
+        ...     read(DiskArray.of(array)[[2, 0]])
+        tensor([[5., 6.],
+                [1., 2.]])
     """
 
     path: str
     offset: int
-    """Where the first of all examples begins, in bytes."""
     stored: np.dtype[Any]
     width: int
-    """Numbers per example."""
     index: range | Int64[np.ndarray, " n"]
-    """Which examples, in which order; as long as they follow one another, they take no memory."""
     factor: float = 1.0
-    """Numbers are multiplied by it."""
     dtype: torch.dtype = torch.float32
     device: torch.device = CPU
 
     @classmethod
     def of(cls, array: Any, factor: float = 1.0) -> "DiskArray | None":
-        """The rows of a memory-mapped array; None for anything that does not lie in a file row after row."""
+        """Select all rows of a memory-mapped array.
+
+        Args:
+            array: A memory-mapped array, or anything else.
+            factor: Factor by which numbers are multiplied when they are read.
+
+        Returns:
+            None unless the array lies in a file row after row. A `DiskArray` is returned as it is.
+        """
         if isinstance(array, DiskArray):
             return array
-        # In mode c the array may have changes that its file has not.
+        # An array in mode c may have changes that its file has not.
         if not isinstance(array, np.memmap) or array.filename is None or array.mode == "c":
             return None
         if array.ndim < 2 or array.dtype.kind not in "buif" or not array.flags.c_contiguous:
@@ -68,14 +85,14 @@ class DiskArray:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Examples, numbers per example."""
+        """Number of examples, numbers per example."""
         return len(self.index), self.width
 
     def __len__(self) -> int:
         return len(self.index)
 
     def __getitem__(self, which: Any) -> "DiskArray":
-        """Choose examples, as from a tensor: by a slice, by their numbers, or by a mask."""
+        """Select examples as from a tensor: by a slice, by their numbers, or by a mask."""
         if isinstance(which, slice):
             return replace(self, index=self.index[which])
         which = which.cpu().numpy() if isinstance(which, Tensor) else which
@@ -86,55 +103,76 @@ class DiskArray:
         return np.concatenate(parts, dtype=dtype)
 
     def parts(self, size: int) -> Iterator["DiskArray"]:
-        """At most so many examples each, and at most a block's bytes."""
+        """Split into parts of at most `size` examples and at most `BLOCK_BYTES` bytes."""
         size = _block_size(size, self.width)
         return (self[start : start + size] for start in range(0, len(self) or 1, size))
 
     def split(self, size: int) -> list["DiskArray"]:
-        """The parts as a list, as a tensor has it."""
+        """Split into parts as `Tensor.split` does."""
         return list(self.parts(size))
 
     def to(self, device: torch.device, dtype: torch.dtype | None = None) -> "DiskArray":
-        """Tensors will be made there, and of this type."""
+        """Make `read` return tensors on this device, and of this type if one is given."""
         return replace(self, device=device, dtype=dtype or self.dtype)
 
     def double(self) -> "DiskArray":
-        """Tensors will be in 64 bits."""
+        """Make `read` return 64-bit numbers."""
         return replace(self, dtype=torch.float64)
 
     def read(self) -> Float[Tensor, "n dim"]:
-        """These examples as a tensor."""
+        """Read the selected examples.
+
+        Raises:
+            ValueError: The file is gone, or has become shorter.
+        """
         raw = np.empty(self.shape, self.stored)
         size = self.width * self.stored.itemsize
         ends = [*(np.flatnonzero(np.diff(self.index) != 1) + 1).tolist(), len(raw)] if len(raw) else []
         try:
-            file = os.open(self.path, os.O_RDONLY)
+            # Pages of a memory map would count as memory of this process until the system wants them back.
+            with Path(self.path).open("rb", buffering=0) as file:
+                for start, end in itertools.pairwise([0, *ends]):
+                    file.seek(self.offset + int(self.index[start]) * size)
+                    _fill(file, raw[start:end].view(np.uint8).reshape(-1))
+        except EOFError:
+            raise ValueError(f"{self.path}: ends early: it was changed while it was in use.") from None
         except OSError as error:
             raise ValueError(f"{self.path}: cannot be read ({error.strerror}): put it back.") from None
-        try:
-            for start, end in itertools.pairwise([0, *ends]):
-                # A mapped page would count as memory of ours until the system wants it back.
-                found = os.preadv(file, [raw[start:end].data], self.offset + int(self.index[start]) * size)
-                if found < (end - start) * size:
-                    raise ValueError(f"{self.path}: ends early: it was changed while it was in use.")
-        finally:
-            os.close(file)
-        with np.errstate(over="ignore"):  # an infinite number is for the caller to find
+        with np.errstate(over="ignore"):  # the caller checks for infinite numbers
             values = np.multiply(raw, np.float32(self.factor), dtype=np.float32)
-        values += np.float32(0)  # zero has two signs
+        values += np.float32(0)  # makes -0.0 equal to 0.0 bit for bit
         return torch.from_numpy(values).to(self.device, self.dtype)
 
 
+def _fill(file: BinaryIO, buffer: UInt8[np.ndarray, " n"]) -> None:
+    """Read until the buffer is full; the system returns at most 2 GB at a time."""
+    rest = buffer.data
+    while rest:
+        found = file.readinto(rest)  # type: ignore[attr-defined]
+        if not found:
+            raise EOFError
+        rest = rest[found:]
+
+
 def read(x: Tensor | DiskArray) -> Tensor:
-    """The tensor itself, or one read from the file."""
+    """Return a tensor as it is; read a `DiskArray`."""
     return x.read() if isinstance(x, DiskArray) else x
 
 
 def blocks(x: Tensor | DiskArray, size: int = BLOCK) -> Iterator[Tensor]:
-    """All examples in order, at most so many at a time."""
+    """Iterate over all examples in order, in blocks that fit into memory.
+
+    Tensors and files are split alike, so that both give the same results bit for bit.
+
+    Args:
+        x: Examples in memory or in a file.
+        size: Largest number of examples in a block.
+
+    Returns:
+        An iterator over tensors of at most `size` examples and at most `BLOCK_BYTES` bytes.
+    """
     if isinstance(x, DiskArray):
         return (part.read() for part in x.parts(size))
-    # As many as of a file, so that both give the same to the last bit.
     return iter(x.split(_block_size(size, math.prod(x.shape[1:]))))
 
 
@@ -143,10 +181,17 @@ def _block_size(size: int, width: int) -> int:
 
 
 def not_finite(x: Tensor | DiskArray) -> tuple[int, int]:
-    """How many examples hold a number that is not finite, and which is the first of them.
+    """Look for examples with numbers that are not finite.
 
-    >>> not_finite(torch.tensor([[1.0, 2.0], [3.0, torch.nan], [torch.inf, 4.0]]))
-    (2, 1)
+    Args:
+        x: Examples in memory or in a file.
+
+    Returns:
+        How many examples have such a number, and the position of the first of them.
+
+    Example:
+        >>> not_finite(torch.tensor([[1.0, 2.0], [3.0, torch.nan], [torch.inf, 4.0]]))
+        (2, 1)
     """
     if isinstance(x, DiskArray) and x.stored.kind != "f":
         return 0, 0
@@ -161,5 +206,5 @@ def not_finite(x: Tensor | DiskArray) -> tuple[int, int]:
 
 
 def as_inputs(x: np.ndarray | DiskArray) -> Tensor | DiskArray:
-    """An array as a tensor; what is in a file stays there."""
+    """Convert an array to a tensor; a `DiskArray` stays as it is."""
     return x if isinstance(x, DiskArray) else torch.from_numpy(x)

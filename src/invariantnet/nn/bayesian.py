@@ -102,6 +102,24 @@ def bayesian(network: Network, prior_std: float = PRIOR_STD) -> Network:
     return network
 
 
+def mean_weights(network: nn.Module) -> dict[str, Tensor]:
+    """The means of the Gaussian weights, and all other parameters and buffers.
+
+    Args:
+        network: A network with Bayesian layers.
+
+    Returns:
+        A state for the network as it was before `bayesian`.
+    """
+    spreads = {
+        f"{name}.{which}_rho"
+        for name, layer in network.named_modules(remove_duplicate=False)
+        if isinstance(layer, _Bayesian)
+        for which in ("weight", "bias")
+    }
+    return {name: value for name, value in network.state_dict().items() if name not in spreads}
+
+
 @torch.no_grad()
 def draw_weights(network: nn.Module, count: int, seed: int) -> dict[str, Float[Tensor, "draws ..."]]:
     """Draws from q of all Gaussian weights, under the names that they have in a plain network."""

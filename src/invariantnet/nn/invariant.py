@@ -9,12 +9,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from invariantnet.choices import require_choice
 from invariantnet.nn.mixture import Mixture
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.reynolds import invariant_basis, product
 
 COLDEST = 1e-6
+"""Lowest temperature of the Gumbel-Softmax: below, logits over it overflow single precision."""
+ROUNDING = 1e-6
+"""By how much the sum of given probabilities may differ from 1."""
 Identity = Literal["paper", "full"]
 Basis = Literal["orthonormal", "indicator"]
 Draw = Literal["batch", "neuron"]
@@ -71,8 +75,9 @@ class InvariantLinear(Mixture):
             raise ValueError(f"temperature {temperature} is not positive: the paper uses 1.")
         if not COLDEST <= temperature < math.inf:
             raise ValueError(f"temperature {temperature} leaves single precision: the paper uses 1.")
-        if identity not in ("paper", "full"):
-            raise ValueError(f"identity {identity!r} is neither 'paper' nor 'full'.")
+        require_choice("identity", identity, Identity)
+        require_choice("basis", basis, Basis)
+        require_choice("draw", draw, Draw)
         schemes = len(groups) + 1
         self.names = (*(g.name for g in groups), "trivial")
         self.out_features = out_features
@@ -84,8 +89,8 @@ class InvariantLinear(Mixture):
         if scheme is None:
             self.logits = nn.Parameter(torch.zeros(schemes))
         else:
-            if len(scheme) != schemes:
-                raise ValueError(f"a scheme of {len(scheme)} numbers, but there are {schemes} schemes.")
+            if len(scheme) != schemes or min(scheme) < 0 or not abs(sum(scheme) - 1) <= ROUNDING:
+                raise ValueError(f"scheme {tuple(scheme)} is no π: pass {schemes} probabilities that sum to 1.")
             self.register_buffer("logits", torch.tensor(scheme, dtype=torch.get_default_dtype()).log())
         self.reset_parameters()
 

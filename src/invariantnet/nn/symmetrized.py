@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.choices import Placement, Pool
+from invariantnet.choices import Placement, Pool, require_choice
 from invariantnet.nn.mixture import Mixture
 from invariantnet.nn.placements import PLACEMENTS, Averaging
 from invariantnet.nn.placements.features import count_features
@@ -76,6 +76,8 @@ class Symmetrized(Mixture):
         super().__init__()
         if not symmetries:
             raise ValueError("no symmetries to average over: pass at least one.")
+        require_choice("placement", placement, Placement)
+        require_choice("pool", pool, Pool)
         if pool == "max" and (len(symmetries) > 1 or pool not in PLACEMENTS[placement].pools):
             raise ValueError("the maximum is for a single symmetry and placement 'features': use pool='mean'.")
         self.module, self.scale = module, scale
@@ -139,5 +141,8 @@ class Symmetrized(Mixture):
             return [x]
         copies = self.placement.copies(self.module)
         if copies == 1 or len(x) * copies <= COPIES_AT_ONCE:
+            return [x]
+        # Batch norm in training mode needs the statistics of the whole batch.
+        if any(m.training for m in self.module.modules()):
             return [x]
         return x.split(max(1, COPIES_AT_ONCE // copies))
