@@ -34,7 +34,6 @@ else:
     instrumented = contextlib.nullcontext()
 with instrumented:
     from invariantnet import InvariantClassifier, data as datasets
-    from invariantnet.data import readers as files
     from invariantnet.inference.scoring import BlockScore
     from invariantnet.inference.cache import FolderCache, NetworkKey
     from invariantnet.estimator.persistence import MODEL, RUN
@@ -136,7 +135,7 @@ def _file(path: Path) -> Callable[[bytes], object]:
     def read(content: bytes) -> None:
         path.write_bytes(content)
         if path.suffix == ".npz":
-            files.read_inputs(path, shape=(4, 4))
+            datasets.load_inputs(path, shape=(4, 4))
         datasets.load(path)
 
     return read

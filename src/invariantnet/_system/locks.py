@@ -1,24 +1,20 @@
 """Exclusive locks on open files, with what the platform offers."""
 
-import contextlib
 import errno
-import importlib
 import warnings
-from types import ModuleType
 from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:  # everywhere else
+    msvcrt = None  # type: ignore[assignment]
 
 LOCKED_ON_WINDOWS = (errno.EACCES, errno.EDEADLK)
 """Error numbers by which Windows reports that another process holds the lock."""
-
-
-def _import(name: str) -> ModuleType | None:
-    with contextlib.suppress(ImportError):
-        return importlib.import_module(name)
-    return None
-
-
-fcntl: Any = _import("fcntl")
-msvcrt: Any = _import("msvcrt")
 
 
 def lock(file: IO[Any]) -> None:
@@ -37,7 +33,7 @@ def lock(file: IO[Any]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     elif msvcrt is not None:
         try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         except OSError as error:
             if error.errno in LOCKED_ON_WINDOWS:
                 raise BlockingIOError(error.errno, error.strerror) from None

@@ -1,18 +1,43 @@
-"""Labelled data: MNIST and digits, embedded, under the paper's variants; and readers for a user's own."""
+"""Labelled data: MNIST and digits, embedded, in the paper's variants; and readers for a user's own files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from invariantnet.choices import Color
 from invariantnet.data import embedded
-from invariantnet.data import readers as files
 from invariantnet.data.arrays import DiskArray
+from invariantnet.data.folders import read_folder, read_folder_inputs
+from invariantnet.data.numpy_files import read_npy, read_npy_inputs, read_npz, read_npz_inputs
 from invariantnet.data.records import Dataset
+from invariantnet.data.tables import read_csv, read_csv_inputs
 from invariantnet.data.variants import VARIANTS, transformed, vary, without_classes
 
 __all__ = ["VARIANTS", "Dataset", "load", "load_inputs", "transformed", "without_classes"]
+
+Kind = Literal["images", "npy", "npz", "csv"]
+"""Kinds of files and folders that can be read."""
+
+READERS: dict[Kind, Callable[..., Dataset]] = {
+    "images": read_folder,
+    "npy": read_npy,
+    "npz": read_npz,
+    "csv": read_csv,
+}
+"""Reader of labelled data for each kind of source."""
+
+OPTIONS: dict[Kind, tuple[str, ...]] = {
+    "images": ("size", "color"),
+    "npy": ("shape",),
+    "npz": ("shape",),
+    "csv": ("shape", "label"),
+}
+"""Options of `load` that apply to each kind of source."""
+
+LONGEST_NAME = 200
+"""Characters of an unknown source that a message repeats."""
 
 
 def load(
@@ -21,7 +46,7 @@ def load(
     seed: int = 0,
     shape: tuple[int, ...] | None = None,
     size: tuple[int, int] | None = None,
-    color: files.Color = "auto",
+    color: Color = "auto",
     label: str | None = None,
 ) -> Dataset:
     """Load data by name or by path.
@@ -31,54 +56,63 @@ def load(
             `:flipped` (or `:NAME` of a catalogue group); or the path of an `.npz` with `x` and `y`, of a
             `.csv` with a label column, of a folder with one subfolder of images per class, or of one with
             `x.npy` and `y.npy`, which may be larger than memory.
-        seed: decides the permutation and the poses of a variant; equal seeds give equal bits.
-        shape: shape of one input, for files that hold it flat.
-        size: (height, width) to which the images of a folder are resized; by default other sizes are refused.
-        color: read the images of a folder as `grey` or `rgb`; `auto` is grey if all of them are.
-        label: name of the label column of a `.csv`; by default `label`, `class`, `target` or `y`.
+        seed: Decides the permutation and the poses of a variant; equal seeds give equal bits.
+        shape: Shape of one input, for files that hold it flat.
+        size: Height and width to which the images of a folder are resized; None refuses images of different sizes.
+        color: Read the images of a folder as `grey` or `rgb`; `auto` is grey if all of them are.
+        label: Name of the label column of a `.csv`; by default `label`, `class`, `target` or `y`.
 
-    >>> data = load("digits:rotated", seed=0)
-    >>> data.x_train.shape, data.shape, data.class_names[7]
-    ((1038, 64), (8, 8), '7')
+    Returns:
+        The data.
 
+    Raises:
+        ValueError: There is no such data, it cannot be read, or an option does not apply to it.
+
+    Example:
+        >>> data = load("digits:rotated", seed=0)
+        >>> data.x_train.shape, data.shape, data.class_names[7]
+        ((1038, 64), (8, 8), '7')
     """
-    options: dict[str, Any] = {
-        "shape": shape,
-        "size": size,
-        "color": None if color == "auto" else color,
-        "label": label,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
+    options = {"shape": shape, "size": size, "color": None if color == "auto" else color, "label": label}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
         _check_options(source, given, ())
         return vary(embedded.READERS[name](), variant or "plain", seed)
     path = _existing(source)
-    if path.is_dir() and not (path / "x.npy").exists():
-        if shape is not None:
-            raise ValueError(f"{path}: images have a shape of their own: resize them with size=(H, W) or --size.")
-        _check_options(path, given, ("size", "color"))
-        return files.read_folder(path, **given)
-    if path.is_dir() or path.suffix.lower() == ".npz":
-        _check_options(path, given, ("shape",))
-        return files.read_npy(path, **given) if path.is_dir() else files.read_npz(path, **given)
-    _check_options(path, given, ("shape", "label"))
-    return files.read_csv(path, **given)
-
-
-def _check_options(source: str | Path, given: dict[str, Any], useful: Sequence[str]) -> None:
-    for name in given:
-        if name not in useful:
-            raise ValueError(f"{name} does not apply to {source}: leave it out.")
+    kind = _kind(path)
+    if kind == "images" and shape is not None:
+        raise ValueError(f"{path}: images have a shape of their own: resize them with size=(H, W) or --size.")
+    _check_options(path, given, OPTIONS[kind])
+    return READERS[kind](path, **given)
 
 
 def load_inputs(
-    source: str | Path, *, shape: tuple[int, ...], seed: int = 0, **reading: Any
+    source: str | Path,
+    *,
+    shape: tuple[int, ...],
+    seed: int = 0,
+    size: tuple[int, int] | None = None,
+    color: Color = "auto",
+    label: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> tuple[Sequence[str | int], np.ndarray | DiskArray]:
-    """Inputs to predict, with a name for each: from the sources of `load`, labels not needed.
+    """Load inputs to predict, without labels.
 
-    Of embedded data the test set; images are resized to the shape; of a table the `columns` that are named, else
-    all but the label; options as in `load`.
+    Args:
+        source: Name or path, as in `load`; of embedded data the test set is loaded.
+        shape: Shape of one input. Images are resized to it.
+        seed: Decides the permutation and the poses of a variant.
+        size: Height and width to which images are resized first.
+        color: Read images as `grey` or `rgb`; `auto` takes what suits the shape.
+        label: Name of the label column of a `.csv`, which is left out; None finds it by its usual names.
+        columns: Names of the columns of a `.csv` to read, in this order; None reads all but the label.
+
+    Returns:
+        A name for every input, which is its number or the path of its image; and the inputs.
+
+    Raises:
+        ValueError: There is no such data, it cannot be read, or it has another shape.
     """
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
@@ -88,7 +122,27 @@ def load_inputs(
                 f"{source} has inputs of shape {data.shape}, the model needs {shape}: name other data."
             )
         return range(len(data.x_test)), data.x_test
-    return files.read_inputs(_existing(source), shape=shape, **reading)
+    path = _existing(source)
+    kind = _kind(path)
+    if kind == "images":
+        return read_folder_inputs(path, shape=shape, size=size, color=color)
+    if kind == "csv":
+        x = read_csv_inputs(path, shape=shape, label=label, columns=columns)
+    else:
+        x = read_npy_inputs(path, shape=shape) if kind == "npy" else read_npz_inputs(path, shape=shape)
+    return range(len(x)), x
+
+
+def _check_options(source: str | Path, given: Collection[str], useful: Collection[str]) -> None:
+    for name in given:
+        if name not in useful:
+            raise ValueError(f"{name} does not apply to {source}: leave it out.")
+
+
+def _kind(path: Path) -> Kind:
+    if path.is_dir():
+        return "npy" if (path / "x.npy").exists() else "images"
+    return "npz" if path.suffix.lower() == ".npz" else "csv"
 
 
 def _existing(source: str | Path) -> Path:
@@ -100,8 +154,8 @@ def _existing(source: str | Path) -> Path:
     if not known:
         variants = ", ".join(f":{variant}" for variant in VARIANTS)
         raise ValueError(
-            f"no data named {str(source)[:200]!r} and no such file: choose mnist or digits (with {variants}), "
-            "or the path of an .npz, a .csv or a folder of images."
+            f"no data named {str(source)[:LONGEST_NAME]!r} and no such file: choose mnist or digits "
+            f"(with {variants}), or the path of an .npz, a .csv or a folder of images."
         )
     if not path.is_dir() and path.suffix.lower() not in (".npz", ".csv"):
         raise ValueError(f"{path} is neither .npz nor .csv nor a folder of images: convert it to one of these.")

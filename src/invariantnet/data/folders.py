@@ -1,0 +1,103 @@
+"""Read folders of images: one subfolder per class, or images without labels.
+
+Every fault is a ValueError that names the file and the remedy.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from invariantnet._system.sizes import must_fit
+from invariantnet.choices import Color
+from invariantnet.data.conversion import LabelledArrays, to_dataset, to_inputs
+from invariantnet.data.images import check_size, image_files, is_grey, read_image
+from invariantnet.data.records import Dataset
+
+PARTS = {"train", "training", "test", "testing", "val", "valid", "validation"}
+"""Names of folders that are parts of the data, so that they cannot be meant as classes."""
+
+BYTES_PER_NUMBER = 5
+"""Memory that a number of an image takes: a byte, and the same in single precision."""
+
+
+def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color = "auto") -> Dataset:
+    """Read a folder with one subfolder of images per class.
+
+    Args:
+        path: The folder.
+        size: Height and width to which images are resized; None refuses images of different sizes.
+        color: Whether images become `grey` (H, W) or `rgb` (3, H, W); `auto` is grey if all of them are.
+
+    Raises:
+        ValueError: The folder holds no classes, an image is damaged, or sizes differ.
+    """
+    check_size(size)
+    classes = sorted(p for p in path.iterdir() if p.is_dir() and not p.name.startswith("."))
+    found = {folder: image_files(folder) for folder in classes}
+    files = [file for images in found.values() for file in images]
+    if not files:
+        raise ValueError(f"{path}: no images in its subfolders: make one subfolder of images per class.")
+    if {folder.name.lower() for folder in classes} <= PARTS:
+        raise ValueError(
+            f"{path}: {' and '.join(folder.name for folder in classes)} are parts of the data, not classes: "
+            f"name one of them, such as {classes[-1]}."
+        )
+    for folder, images in found.items():
+        if not images:
+            raise ValueError(f"{folder}: no images of a known kind: remove the folder or fill it.")
+    if color == "auto":
+        color = "grey" if all(is_grey(file) for file in files) else "rgb"
+    x = _read_images(path, files, size, color)
+    y = np.array([folder.name for folder, images in found.items() for _ in images])
+    return to_dataset(path, LabelledArrays(x, y), x.shape[1:])
+
+
+def read_folder_inputs(
+    path: Path, *, shape: tuple[int, ...], size: tuple[int, int] | None = None, color: Color = "auto"
+) -> tuple[Sequence[str], np.ndarray]:
+    """Read all images in a folder and below, without labels.
+
+    Args:
+        path: The folder.
+        shape: Shape of one input.
+        size: Height and width to which images are resized; None takes them from `shape`.
+        color: Whether images become `grey` or `rgb`; `auto` takes what suits `shape`.
+
+    Returns:
+        The path of every image inside the folder, and the inputs.
+
+    Raises:
+        ValueError: There are no images, one is damaged, or the shape is not that of an image.
+    """
+    if len(shape) < 2:
+        raise ValueError(f"{path}: a folder of images, but the model needs inputs of shape {shape}: name a table.")
+    check_size(size)
+    files = image_files(path)
+    if not files:
+        raise ValueError(f"{path}: no images in it: name a folder of images.")
+    if color == "auto":
+        color = "grey" if len(shape) == 2 or shape[0] == 1 else "rgb"
+    inputs = []
+    for file in files:
+        image = read_image(file, size or (shape[-2], shape[-1]), color)
+        inputs.append(to_inputs(file, "x", image[None], shape)[0])
+    return [str(file.relative_to(path)) for file in files], np.stack(inputs)
+
+
+def _read_images(path: Path, files: Sequence[Path], size: tuple[int, int] | None, color: Color) -> np.ndarray:
+    """Read images into one array of bytes, whose size is checked when the first image is known."""
+    images: list[np.ndarray] = []
+    for file in files:
+        image = read_image(file, size, color)
+        if not images:
+            needed = BYTES_PER_NUMBER * image.size * len(files)
+            must_fit(needed, str(path), "use fewer or smaller images, or --size")
+        elif image.shape != images[0].shape:
+            (h, w), (h0, w0) = image.shape[-2:], images[0].shape[-2:]
+            raise ValueError(
+                f"{file}: {h}×{w} pixels, but {files[0].name} has {h0}×{w0}: "
+                "resize all of them with size=(32, 32) or --size 32,32."
+            )
+        images.append(image)
+    return np.stack(images)

@@ -1,0 +1,187 @@
+"""Read `.csv` tables: a header with the names of the columns, then one example per line.
+
+Every fault is a ValueError that names the file, the line, the column and the remedy.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from invariantnet._system.sizes import must_fit
+from invariantnet.data.arrays import DiskArray
+from invariantnet.data.conversion import LabelledArrays, are_whole, to_dataset, to_inputs
+from invariantnet.data.records import Dataset
+
+LABEL_COLUMNS = ("label", "class", "target", "y")
+"""Names by which the label column is found if no name is given; the first that exists counts."""
+
+BYTES_PER_CHARACTER = 10
+"""Memory that a character of the file takes: a cell of about six characters becomes a string of sixty bytes."""
+
+MOST_NAMES = 12
+"""Largest number of column names that a message lists in full."""
+
+
+def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | None = None) -> Dataset:
+    """Read a table with labels; every column but that of the labels holds numbers.
+
+    Args:
+        path: The file.
+        label: Name of the label column; None finds it by its usual names.
+        shape: Shape of one input; None makes it flat.
+
+    Raises:
+        ValueError: The file is no such table.
+    """
+    table = Table.read(path)
+    position = table.label_position(label)
+    if position is None:
+        wanted = (label,) if label else LABEL_COLUMNS
+        names = table.names if len(table.names) <= MOST_NAMES else (*table.names[:6], "…", *table.names[-5:])
+        raise ValueError(
+            f"{path}: no label column {' or '.join(map(repr, wanted))} among {', '.join(names)}: "
+            "name it with label=… or --label."
+        )
+    inputs = [j for j in range(len(table.names)) if j != position]
+    x = table.numbers(inputs)
+    data = to_dataset(path, LabelledArrays(x, table.classes(position)), shape or (x.shape[1],))
+    return replace(data, columns=tuple(table.names[j] for j in inputs))
+
+
+def read_csv_inputs(
+    path: Path, *, shape: tuple[int, ...], label: str | None = None, columns: Sequence[str] | None = None
+) -> np.ndarray | DiskArray:
+    """Read a table without looking at its labels, if it has any.
+
+    Args:
+        path: The file.
+        shape: Shape of one input.
+        label: Name of the label column, which is left out; None finds it by its usual names.
+        columns: Names of the columns to read, in this order; None reads all but the label.
+
+    Raises:
+        ValueError: The file is no such table.
+    """
+    table = Table.read(path)
+    if columns is None:
+        position = table.label_position(label)
+        positions = [j for j in range(len(table.names)) if j != position]
+    else:
+        if missing := [name for name in columns if name not in table.names]:
+            shown = ", ".join(map(repr, missing[:5])) + ("" if len(missing) <= 5 else ", …")
+            raise ValueError(f"{path}: no column {shown}, which the model was fitted with: add it, with a header.")
+        positions = [table.names.index(name) for name in columns]
+    return to_inputs(path, "x", table.numbers(positions), shape)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a file.
+
+    Args:
+        path: The file.
+        names: Names of the columns.
+        rows: The cells of every line that is not empty, by the number of the line.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    rows: dict[int, list[str]]
+
+    @classmethod
+    def read(cls, path: Path) -> "Table":
+        """Read a file, and check that the names of its columns are distinct and every line is complete."""
+        must_fit(BYTES_PER_CHARACTER * path.stat().st_size, str(path), "split the file, or save it as .npz")
+        try:
+            with path.open(newline="", encoding="utf-8-sig") as lines:
+                reader = csv.reader(lines)
+                rows = {reader.line_num: row for row in reader if row}  # noqa: B035 - it moves with the rows
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(f"{path}: cannot be read as CSV ({error}): save it as UTF-8 with a header.") from None
+        header = next(iter(rows), 0)
+        names = [name.strip() for name in rows.pop(header, [])]
+        _check_names(path, header, names)
+        for line, row in rows.items():
+            if len(row) != len(names):
+                surplus = f"field {len(names) + 1} belongs to no column"
+                fault = surplus if len(row) > len(names) else f"column {names[len(row)]!r} is missing"
+                raise ValueError(
+                    f"{path}: line {line} has {len(row)} fields, the header {len(names)}: {fault}, mend the line."
+                )
+        return cls(path, tuple(names), rows)
+
+    def label_position(self, label: str | None) -> int | None:
+        """Position of the column with this name, or with one of the usual names; None if there is none."""
+        wanted = (label,) if label else LABEL_COLUMNS
+        return next((self.names.index(name) for name in wanted if name in self.names), None)
+
+    def numbers(self, positions: Sequence[int]) -> np.ndarray:
+        """The cells of some columns, in this order, as numbers."""
+        values = np.empty((len(self.rows), len(positions)), np.float64)
+        for i, (line, row) in enumerate(self.rows.items()):
+            try:
+                values[i] = [float(row[j]) for j in positions]
+            except ValueError:
+                wrong = next(j for j in positions if not _is_number(row[j]))
+                raise self._fault(line, wrong, "is not a number: encode it, or leave the line out") from None
+        with np.errstate(over="ignore"):
+            bad = np.argwhere(~np.isfinite(values.astype(np.float32)))
+        if len(bad):
+            i, j = bad[0]
+            raise self._fault(
+                list(self.rows)[i],
+                positions[j],
+                "is not a finite 32-bit number: replace it, or leave the line out",
+            )
+        return values
+
+    def classes(self, position: int) -> np.ndarray:
+        """The cells of the label column as texts, unless they are measurements."""
+        labels = np.array([row[position].strip() for row in self.rows.values()])
+        for line, label in zip(self.rows, labels.tolist(), strict=True):
+            if not label:
+                raise ValueError(
+                    f"{self.path}: line {line}, column {self.names[position]!r}: the label is missing: "
+                    "fill it in, or leave the line out."
+                )
+        if all(map(_is_number, labels.tolist())):
+            whole = are_whole(np.array([float(label) for label in labels]))
+            if not whole.all():
+                raise self._fault(
+                    list(self.rows)[whole.argmin()],
+                    position,
+                    "is a number with a fraction, not a class: name another column, or use InvariantRegressor",
+                )
+        return labels
+
+    def _fault(self, line: int, position: int, fault: str) -> ValueError:
+        cell = self.rows[line][position].strip()
+        return ValueError(f"{self.path}: line {line}, column {self.names[position]!r}: {cell!r} {fault}.")
+
+
+def _check_names(path: Path, line: int, names: list[str]) -> None:
+    if not any(names):
+        raise ValueError(
+            f"{path}: the file is empty: write a header with the columns' names and a line per example."
+        )
+    if not all(names):
+        raise ValueError(
+            f"{path}: line {line}, column {names.index('') + 1} has no name: name it, or leave it out "
+            "(pandas: index=False)."
+        )
+    for second, name in enumerate(names, 1):
+        if (first := names.index(name) + 1) < second:
+            raise ValueError(
+                f"{path}: line {line}: columns {first} and {second} are both called {name!r}: rename one of them."
+            )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
