@@ -32,13 +32,13 @@ def test_quick_commands_do_not_load_torch(arguments):
 
 
 def test_symmetries_lists_the_catalogue():
-    from invariantnet.symmetries.catalogue import ACTIONS
+    from invariantnet.symmetries.catalogue import CATALOGUE
 
     result = run("symmetries")
     assert result.returncode == 0
-    for action in ACTIONS.values():
-        assert action.name in result.stdout
-        assert action.description in result.stdout
+    for entry in CATALOGUE.values():
+        assert entry.name in result.stdout
+        assert entry.description in result.stdout
 
 
 def test_symmetries_on_a_shape():
@@ -68,7 +68,7 @@ def test_module_is_the_same_command():
         (["grops"], "grops"),
         ([], "export, symmetries"),
         (["fit", "nowhere.npz"], "no such file"),
-        (["fit", "digits:rotated", "--symmetries", "rot91"], "unknown group 'rot91'"),
+        (["fit", "digits:rotated", "--symmetries", "rot91"], "unknown symmetry 'rot91'"),
         (["fit", "digits:rotated", "--symmetries", ""], "at least one"),
         (["fit", "digits:rotated", "--symmetries", "channels"], "pass (C, H, W)"),
         (["fit", "digits:rotated", "--method", "magic"], "magic"),

@@ -112,7 +112,7 @@ def test_small_and_awkward_data():
     ("change", "x", "y", "fault"),
     [
         ({"symmetries": ()}, None, None, "at least one"),
-        ({"symmetries": ("nonsense",)}, None, None, "unknown group"),
+        ({"symmetries": ("nonsense",)}, None, None, "unknown symmetry"),
         ({"symmetries": ("channels",)}, None, None, "needs images with channels"),
         ({"input_shape": (7, 7)}, None, None, "do not have the shape"),
         ({"method": "magic"}, None, None, "method 'magic' is unknown"),

@@ -33,7 +33,7 @@ def lock(file: IO[Any]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     elif msvcrt is not None:
         try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         except OSError as error:
             if error.errno in LOCKED_ON_WINDOWS:
                 raise BlockingIOError(error.errno, error.strerror) from None

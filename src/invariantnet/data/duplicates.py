@@ -1,4 +1,4 @@
-"""Examples with weights; equal ones are one."""
+"""Merge duplicate examples and sum their weights."""
 
 import hashlib
 from typing import Any
@@ -12,20 +12,33 @@ from invariantnet.data.arrays import DiskArray, as_inputs, blocks
 def merge_duplicates(
     x: Float32[np.ndarray, "n dim"] | DiskArray, y: Shaped[np.ndarray, " n"], weight: Any = None
 ) -> tuple[np.ndarray | DiskArray, np.ndarray, np.ndarray | None]:
-    """Each distinct example once, with the sum of its weights, which are then 1 on average; None if all are equal.
+    """Keep each distinct example once, with the sum of its weights; examples of weight 0 are dropped.
 
-    A copy among the data to predict would be known from the data to learn from.
+    Duplicates would leak into the evaluation: a copy in the data to predict is known from the data to learn from.
 
-    >>> x = np.array([[1.0], [2.0], [1.0]], np.float32)
-    >>> merge_duplicates(x, np.array([0, 1, 0]))[2]
-    array([0.6666667, 1.3333334], dtype=float32)
+    Args:
+        x: Inputs.
+        y: Targets.
+        weight: One weight per example, or one for all; None weighs all alike.
+
+    Returns:
+        Inputs, targets and weights of the distinct examples. Weights are 1 on average, and None if all are equal.
+
+    Raises:
+        ValueError: A weight is negative or not finite, all are 0, or their number is wrong.
+
+    Example:
+        >>> x = np.array([[1.0], [2.0], [1.0]], np.float32)
+        >>> merge_duplicates(x, np.array([0, 1, 0]))[2]
+        array([0.6666667, 1.3333334], dtype=float32)
     """
     given = _checked(weight, len(x))
     kept = given > 0
     if not kept.any():
         raise ValueError("all sample weights are zero: give some example a weight.")
     x, y, given = x[kept], y[kept], given[kept]
-    given = np.ldexp(given, -np.frexp(given.max())[1])  # exactly, so that sums neither overflow nor vanish
+    # Scaling by a power of two is exact, and keeps sums from overflowing or vanishing.
+    given = np.ldexp(given, -np.frexp(given.max())[1])
     rows = (row for part in blocks(as_inputs(x)) for row in part.numpy())
     names = np.array([_digest(row, target) for row, target in zip(rows, y, strict=True)])
     _, first, which = np.unique(names, return_index=True, return_inverse=True)

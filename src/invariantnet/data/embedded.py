@@ -1,4 +1,4 @@
-"""The data that ships with the package: nothing is downloaded, ever."""
+"""The data sets that ship with the package: nothing is ever downloaded."""
 
 import hashlib
 import io
@@ -10,12 +10,24 @@ import numpy as np
 from invariantnet.data.records import Dataset
 
 MNIST = Path(__file__).parent / "mnist.npz"
+"""The embedded MNIST; MNIST.md beside it tells its origin."""
+
 MNIST_SHA256 = "06af5dfe73b70e3bc1c36439982b18a8d76803db9b544f6fdf838a37fbb01b64"
+"""Checksum of the file, so that a damaged one is refused."""
+
 DIGITS_TEST = 500
+"""Examples of scikit-learn's digits that form the test set, which it does not have itself."""
 
 
 def read_mnist(path: Path = MNIST) -> Dataset:
-    """70,000 handwritten digits, 28×28, from 0 (paper) to 1 (ink); see MNIST.md beside the file."""
+    """Read 70,000 handwritten digits of 28×28 pixels, from 0 (paper) to 1 (ink).
+
+    Args:
+        path: The file, for tests with damaged copies.
+
+    Raises:
+        ValueError: The file is missing or damaged.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -38,7 +50,7 @@ def read_mnist(path: Path = MNIST) -> Dataset:
 
 
 def read_digits() -> Dataset:
-    """1,797 handwritten digits, 8×8, from scikit-learn; the last 500 of a fixed shuffle are the test set."""
+    """Read 1,797 handwritten digits of 8×8 pixels from scikit-learn, shuffled; the last ones are the test set."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
@@ -56,6 +68,7 @@ def read_digits() -> Dataset:
 
 
 READERS: dict[str, Callable[[], Dataset]] = {"mnist": read_mnist, "digits": read_digits}
+"""Readers of the embedded data sets, by name."""
 
 
 def _unit_interval(images: np.ndarray) -> np.ndarray:

@@ -12,16 +12,17 @@ from invariantnet.data.arrays import DiskArray
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Inputs with their targets, and how often each example counts.
+    """Inputs with their targets and weights.
 
     Args:
         x: Flat inputs, in memory or on disk.
         y: Targets: class numbers, or real numbers.
         weight: Weight of each example, 1 on average; None if all count alike.
 
-    >>> examples = Examples(torch.zeros(5, 2), torch.arange(5))
-    >>> len(examples[1:3]), examples[1:3].y
-    (2, tensor([1, 2]))
+    Example:
+        >>> examples = Examples(torch.zeros(5, 2), torch.arange(5))
+        >>> len(examples[1:3]), examples[1:3].y
+        (2, tensor([1, 2]))
     """
 
     x: Float[Tensor, "n dim"] | DiskArray
@@ -37,9 +38,9 @@ class Examples:
 
     @property
     def device(self) -> torch.device:
-        """Where the inputs are, or will be once they are read."""
+        """Device of the inputs; for inputs on disk, the device that they are read to."""
         return self.x.device
 
     def weighted_mean(self, values: Float[Tensor, " n"]) -> Float[Tensor, ""]:
-        """Mean of one value per example, by weight."""
+        """Weighted mean of one value per example."""
         return values.mean() if self.weight is None else (self.weight * values).mean()

@@ -9,7 +9,12 @@ from invariantnet.data.arrays import DiskArray, as_inputs, blocks
 
 
 def fingerprint(x: np.ndarray | Tensor | DiskArray, y: np.ndarray) -> str:
-    """A digest of the data, to recognise it."""
+    """Describe data by its size and a digest of its bytes, to recognise it later.
+
+    Args:
+        x: Inputs.
+        y: Targets.
+    """
     digest = hashlib.sha256()
     for part in blocks(x if isinstance(x, Tensor) else as_inputs(x)):
         digest.update(part.contiguous().cpu().numpy().data)

@@ -1,4 +1,4 @@
-"""Images from files: as their owner sees them, and never more than memory holds."""
+"""Read image files: upright, in 8 bits, and never larger than memory."""
 
 import contextlib
 import math
@@ -12,12 +12,21 @@ from invariantnet._system.sizes import must_fit
 from invariantnet.choices import Color
 
 SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+"""Endings of files that are read as images; other files are ignored."""
+
 DEEP_MODES = {"I;16", "I;16B", "I;16L", "I;16N"}
+"""Pillow's names for images of 16 bits."""
+
 GREY_MODES = {"1", "L", "LA", "I", "F"} | DEEP_MODES
+"""Pillow's names for images without colours."""
 
 
 def check_size(size: tuple[int, int] | None) -> None:
-    """A ValueError for a size that no image can have here."""
+    """Raise a ValueError for a height and width that no image can have.
+
+    Args:
+        size: Height and width; None is fine.
+    """
     if size is None:
         return
     if min(size) < 1:
@@ -26,7 +35,7 @@ def check_size(size: tuple[int, int] | None) -> None:
 
 
 def image_files(folder: Path) -> list[Path]:
-    """All images in a folder and below, in the order of their names."""
+    """List all images in a folder and below, ordered by name; hidden files are left out."""
     return [
         file
         for file in sorted(folder.rglob("*"))
@@ -35,10 +44,17 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def is_grey(file: Path) -> bool:
-    """Whether an image has no colours."""
+    """Whether an image has no colours.
+
+    Args:
+        file: The image.
+
+    Raises:
+        ValueError: The file is no readable image.
+    """
     from PIL import Image
 
-    with _images_of_strangers(file), Image.open(file) as image:
+    with _damage_as_one_line(file), Image.open(file) as image:
         if image.mode == "P":  # a palette may hold nothing but greys
             pixels = np.asarray(image.convert("RGB"))
             return bool((pixels == pixels[..., :1]).all())
@@ -46,12 +62,24 @@ def is_grey(file: Path) -> bool:
 
 
 def read_image(file: Path, size: tuple[int, int] | None, color: Color) -> np.ndarray:
-    """Bytes (H, W) or (3, H, W), upright as its owner sees it; 16 bits become 8, and what is transparent white."""
+    """Read an image, turned upright as its camera noted; 16 bits become 8, and transparent pixels white.
+
+    Args:
+        file: The image.
+        size: Height and width to which it is resized; None keeps its own.
+        color: `grey`, or anything else for colours.
+
+    Returns:
+        Bytes of shape (H, W) for grey, (3, H, W) for colours.
+
+    Raises:
+        ValueError: The file is no readable image.
+    """
     from PIL import Image, ImageOps
 
-    with _images_of_strangers(file), Image.open(file) as stored:
+    with _damage_as_one_line(file), Image.open(file) as stored:
         image = ImageOps.exif_transpose(stored)
-        if stored.format == "PPM" and image.mode == "I":  # a PGM has at most 16 bits, and they are scaled to them
+        if stored.format == "PPM" and image.mode == "I":  # Pillow scales a PGM of any depth to 16 bits
             image = Image.fromarray(np.asarray(image).astype(np.uint16))
         if image.mode in ("I", "F"):
             raise ValueError("numbers of 32 bits have no known range: save 8 or 16 bits, or an .npz")
@@ -68,8 +96,8 @@ def read_image(file: Path, size: tuple[int, int] | None, color: Color) -> np.nda
 
 
 @contextlib.contextmanager
-def _images_of_strangers(file: Path) -> Iterator[None]:
-    """Inside, whatever damaged bytes make a decoder raise is one line; so is an image that is far too large."""
+def _damage_as_one_line(file: Path) -> Iterator[None]:
+    """Turn whatever a decoder raises for damaged or far too large images into a ValueError of one line."""
     from PIL import Image
 
     try:

@@ -12,8 +12,16 @@ from jaxtyping import Int64
 class Dataset:
     """Labelled inputs, flat: `x[i]` has `prod(shape)` numbers and the class `class_names[y[i]]`.
 
-    Inputs are arrays of 32 bits; those from `.npy` files are `DiskArray`, which stay in their files, and of which
-    `np.asarray(data.x_train[:10])` reads some.
+    Args:
+        x_train: Inputs as an array of 32-bit numbers. Inputs from `.npy` files are a `DiskArray`, which stays on
+            disk; `np.asarray(data.x_train[:10])` reads a few of them.
+        y_train: Numbers of the classes.
+        x_test: Inputs of the test set, of the same kind.
+        y_test: Numbers of the classes of the test set.
+        shape: Shape of one input.
+        class_names: Names of the classes.
+        provenance: Where the data comes from, and what was done to it.
+        columns: Names of the inputs, if they come from a table.
     """
 
     x_train: Any
@@ -24,7 +32,6 @@ class Dataset:
     class_names: tuple[str, ...]
     provenance: str
     columns: tuple[str, ...] | None = None
-    """Names of the inputs, where they come from a table."""
 
     @property
     def dim(self) -> int:

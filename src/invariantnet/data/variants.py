@@ -1,7 +1,7 @@
-"""The paper's variants of a data set of images: permuted, rotated, flipped and plain.
+"""The paper's variants of a data set of images: plain, permuted, rotated and flipped.
 
-Every image, of training and test set alike, appears in one pose, drawn uniformly from the group. Where quarter
-turns are among the poses, 6 and 9 are removed: a turned 6 is a 9.
+Every image of the training and the test set appears in one pose, drawn uniformly from a group. If quarter turns
+are among the poses, 6 and 9 are removed: a turned 6 is a 9.
 """
 
 from collections.abc import Sequence
@@ -11,29 +11,33 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 from invariantnet.data.records import Dataset
-from invariantnet.symmetries import lookup as catalogue
+from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.lookup import symmetry
 
 VARIANTS = {"plain": "trivial", "permuted": "trivial", "rotated": "rot90", "flipped": "flips"}
-"""The paper's variants, and the symmetry that each of them has."""
+"""The paper's variants, and the symmetry of each."""
 
 AMBIGUOUS_WHEN_TURNED = ("6", "9")
+"""Classes that are removed if quarter turns are among the poses."""
 
 
 def vary(data: Dataset, variant: str, seed: int) -> Dataset:
-    """Apply a variant, or poses from any catalogue group, by name."""
+    """Apply a variant to a data set.
+
+    Args:
+        data: Images.
+        variant: One of `VARIANTS`, or the name of a symmetry whose elements are the poses.
+        seed: Decides the permutation and the poses.
+
+    Raises:
+        ValueError: There is no such variant, or it has no list of poses.
+    """
     if variant == "plain":
         return data
-    rng = np.random.default_rng(seed)
     if variant == "permuted":
-        permutation = rng.permutation(data.dim)
-        return replace(
-            data,
-            x_train=np.ascontiguousarray(data.x_train[:, permutation]),
-            x_test=np.ascontiguousarray(data.x_test[:, permutation]),
-            provenance=f"{data.provenance}, one permutation of all pixels, seed {seed}",
-        )
+        return _permuted(data, seed)
     try:
-        group = catalogue.symmetry(VARIANTS.get(variant, variant), data.shape)
+        group = symmetry(VARIANTS.get(variant, variant), data.shape)
     except ValueError as error:
         raise ValueError(
             f"unknown variant {variant!r}: choose {', '.join(VARIANTS)}, or a group of the catalogue ({error})"
@@ -42,8 +46,23 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
         raise ValueError(
             f"{variant!r} gives no poses to draw from: choose {', '.join(VARIANTS)}, or a smaller group."
         )
+    return _posed(data, group, seed)
+
+
+def _permuted(data: Dataset, seed: int) -> Dataset:
+    permutation = np.random.default_rng(seed).permutation(data.dim)
+    return replace(
+        data,
+        x_train=np.ascontiguousarray(data.x_train[:, permutation]),
+        x_test=np.ascontiguousarray(data.x_test[:, permutation]),
+        provenance=f"{data.provenance}, one permutation of all pixels, seed {seed}",
+    )
+
+
+def _posed(data: Dataset, group: Group, seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
     provenance = f"{data.provenance}, each image in one pose drawn uniformly from {group.name}, seed {seed}"
-    if catalogue.symmetry("rot90", data.shape) <= group:
+    if symmetry("rot90", data.shape) <= group:
         data = without_classes(data, AMBIGUOUS_WHEN_TURNED)
         provenance += f", without {' and '.join(AMBIGUOUS_WHEN_TURNED)}"
     elements = group.elements.numpy()
@@ -58,7 +77,13 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
 def transformed(
     x: Float32[np.ndarray, "n dim"], elements: Int64[np.ndarray, "order dim"], poses: Int64[np.ndarray, " n"]
 ) -> Float32[np.ndarray, "n dim"]:
-    """`x[i]` moved by the element number `poses[i]`."""
+    """Move every input by an element of a group.
+
+    Args:
+        x: Inputs.
+        elements: Elements of a group, as index arrays.
+        poses: Number of the element that moves each input.
+    """
     moved = np.empty_like(x)
     for pose, element in enumerate(elements):
         rows = poses == pose
@@ -67,7 +92,12 @@ def transformed(
 
 
 def without_classes(data: Dataset, names: Sequence[str]) -> Dataset:
-    """The data without the examples of some classes; labels keep their meaning."""
+    """Remove the examples of some classes; labels keep their meaning.
+
+    Args:
+        data: Labelled inputs.
+        names: Names of the classes to remove; unknown ones are ignored.
+    """
     labels = [data.class_names.index(name) for name in names if name in data.class_names]
     train, test = (~np.isin(y, labels) for y in (data.y_train, data.y_test))
     return replace(

@@ -23,7 +23,7 @@ from invariantnet.nn import mlp
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report import charts
 from invariantnet.report.evaluation import orbit_group
-from invariantnet.symmetries.catalogue import ACTIONS, TRIVIAL
+from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import symmetry as named_symmetry
 
@@ -287,7 +287,7 @@ def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
     """Buttons: generators of the candidates, and what one does to images."""
     candidates = [g for g in clf.hypotheses_ if g.order > 1 and "+" not in g.name and not g.is_matrix_group]
     found: list[tuple[str, np.ndarray]] = []
-    if any(g.name in ACTIONS and _moves_images(g) for g in candidates):
+    if any(g.name in CATALOGUE and _moves_images(g) for g in candidates):
         for name, words_of_move in MOVES.items():
             try:
                 generators = named_symmetry(name, clf.input_shape_).generators
@@ -305,7 +305,7 @@ def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
 
 
 def _moves_images(group: Group) -> bool:
-    return ACTIONS[group.name].shapes.startswith("(H, ")
+    return CATALOGUE[group.name].shapes.startswith("(H, ")
 
 
 def _layers(network: nn.Module) -> list[dict[str, Any]] | None:

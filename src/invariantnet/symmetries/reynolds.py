@@ -1,4 +1,4 @@
-r"""The Reynolds operator, and the space of weights that it leaves alone.
+r"""The Reynolds operator, and the space of weights that it leaves unchanged.
 
 A neuron $\sigma(w^\top x + b)$ is invariant to $G$ if and only if
 $w \in \Lambda = \{w : w^\top \bar T = w^\top\}$.
@@ -21,14 +21,22 @@ from invariantnet.symmetries.group import Group, transform
 def reynolds_operator(group: Group, dtype: torch.dtype | None = None) -> Float[Tensor, "dim dim"]:
     r"""Mean action $\bar T = \frac{1}{|G|} \sum_{g \in G} T_g$ (Definition 2).
 
-    The paper's worked example, quarter turns of 2×2 images:
+    Args:
+        group: The group.
+        dtype: Type of the result; None takes torch's default.
 
-    >>> from invariantnet import symmetry
-    >>> reynolds_operator(symmetry("rot90", shape=(2, 2)))
-    tensor([[0.2500, 0.2500, 0.2500, 0.2500],
-            [0.2500, 0.2500, 0.2500, 0.2500],
-            [0.2500, 0.2500, 0.2500, 0.2500],
-            [0.2500, 0.2500, 0.2500, 0.2500]])
+    Raises:
+        ValueError: A group of matrices has too many elements to list.
+
+    Example:
+        The paper's worked example, quarter turns of 2×2 images:
+
+        >>> from invariantnet import symmetry
+        >>> reynolds_operator(symmetry("rot90", shape=(2, 2)))
+        tensor([[0.2500, 0.2500, 0.2500, 0.2500],
+                [0.2500, 0.2500, 0.2500, 0.2500],
+                [0.2500, 0.2500, 0.2500, 0.2500],
+                [0.2500, 0.2500, 0.2500, 0.2500]])
     """
     dtype = dtype or torch.get_default_dtype()
     if group.is_matrix_group:
@@ -41,18 +49,26 @@ def reynolds_operator(group: Group, dtype: torch.dtype | None = None) -> Float[T
 def invariant_basis(
     group: Group, *, orthonormal: bool = True, dtype: torch.dtype | None = None
 ) -> Float[Tensor, "d dim"]:
-    r"""Basis of $\Lambda$ as rows: sparse (CSR), one row per orbit, for index arrays; dense for matrices.
+    r"""Basis of $\Lambda$ as rows.
 
-    With `orthonormal=False` the rows of a permutation group are the 0/1 indicators of the orbits.
-    The paper's worked example:
+    Args:
+        group: The group.
+        orthonormal: Whether rows have length 1; if not, those of a permutation group are the 0/1 indicators of its
+            orbits. The basis of a group of matrices is always orthonormal.
+        dtype: Type of the result; None takes torch's default.
 
-    >>> from invariantnet import symmetry
-    >>> invariant_basis(symmetry("rot90", shape=(2, 2)), orthonormal=False).to_dense()
-    tensor([[1., 1., 1., 1.]])
+    Returns:
+        A sparse (CSR) tensor with one row per orbit for index arrays, a dense one for matrices.
+
+    Example:
+        The paper's worked example:
+
+        >>> from invariantnet import symmetry
+        >>> invariant_basis(symmetry("rot90", shape=(2, 2)), orthonormal=False).to_dense()
+        tensor([[1., 1., 1., 1.]])
     """
     dtype = dtype or torch.get_default_dtype()
     if group.is_matrix_group:
-        # wᵀT = wᵀ for the generators implies it for every product of them: no mean over elements needed.
         return torch.from_numpy(_left_fixed_vectors(group)).to(dtype)
     labels, signs = signed_orbits(group.generators)
     columns = np.flatnonzero(signs)
@@ -65,7 +81,13 @@ def invariant_basis(
 def complement_basis(group: Group, dtype: torch.dtype | None = None) -> Float[Tensor, "rest dim"]:
     r"""Orthonormal basis, as rows, of the orthogonal complement of $\Lambda$.
 
-    Sparse for index arrays: within an orbit, every row compares one input with the mean of those before it.
+    Args:
+        group: The group.
+        dtype: Type of the result; None takes torch's default.
+
+    Returns:
+        A sparse (CSR) tensor for index arrays, in which every row compares one input of an orbit with the mean of
+        those before it; a dense one for matrices.
     """
     dtype = dtype or torch.get_default_dtype()
     if group.is_matrix_group:
@@ -90,16 +112,25 @@ def complement_basis(group: Group, dtype: torch.dtype | None = None) -> Float[Te
 
 @torch.no_grad()
 def check_invariance(function: Callable[[Tensor], Any], group: Group, x: Shaped[Tensor, "*batch dim"]) -> float:
-    """Largest `|f(T_g x) - f(x)|` over the group and the batch; 0 for an invariant function.
+    """Measure how far a function is from being invariant.
 
-    A group too large to list is checked on its generators: who is invariant to these is invariant to all.
+    A group too large to list is checked on its generators: a function invariant to these is invariant to all.
 
-    >>> from invariantnet import symmetry
-    >>> x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
-    >>> check_invariance(lambda x: x.sum(-1), symmetry("rot90", shape=(2, 2)), x)
-    0.0
-    >>> check_invariance(lambda x: x[..., 0], symmetry("rot90", shape=(2, 2)), x)
-    3.0
+    Args:
+        function: Function of a batch of inputs, such as a network.
+        group: The group.
+        x: Inputs to try.
+
+    Returns:
+        The largest `|f(T_g x) - f(x)|` over the group and the batch; 0 for an invariant function.
+
+    Example:
+        >>> from invariantnet import symmetry
+        >>> x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+        >>> check_invariance(lambda x: x.sum(-1), symmetry("rot90", shape=(2, 2)), x)
+        0.0
+        >>> check_invariance(lambda x: x[..., 0], symmetry("rot90", shape=(2, 2)), x)
+        3.0
     """
     elements = group.elements if group.can_list_elements else torch.from_numpy(group.generators)
     reference = function(x)
@@ -113,13 +144,23 @@ def _left_fixed_vectors(group: Group) -> Float[np.ndarray, "d dim"]:
 
 
 def product(basis: Float[Tensor, "d dim"], x: Float[Tensor, "dim n"]) -> Float[Tensor, "d n"]:
-    """The basis, sparse or dense, times columns of any type; in 16 bits torch has no sparse product."""
+    """Multiply a sparse or dense basis by columns of any floating-point type.
+
+    torch has no sparse product for 16-bit numbers, so these are multiplied in 32 bits.
+
+    Args:
+        basis: Rows of a basis.
+        x: Columns.
+
+    Returns:
+        The product, of the type of `x`.
+    """
     dtype = torch.promote_types(x.dtype, torch.float32)
     return (basis.to(dtype) @ x.to(dtype)).to(x.dtype)
 
 
 def _csr(crow: np.ndarray, columns: np.ndarray, values: np.ndarray, dim: int, dtype: torch.dtype) -> Tensor:
-    # DiskArray are filled orbit by orbit with ascending columns, so the invariants hold by construction.
+    # Rows are filled orbit by orbit with ascending columns, so torch need not check its invariants.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(

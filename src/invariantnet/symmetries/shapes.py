@@ -3,17 +3,26 @@
 import math
 
 Shape = tuple[int, ...]
+"""Sizes of one input, without the axis of examples."""
+
 MOST_NUMBERS = 10**8
-"""Largest number of values in one input."""
+"""Largest number of values in one input: an index array of this length takes 800 MB."""
 
 
 def channels_last(shape: Shape) -> bool:
-    """Whether it looks like (height, width, channels), where every action here takes (channels, height, width)."""
+    """Whether a shape looks like (height, width, channels); symmetries need (channels, height, width)."""
     return len(shape) == 3 and shape[2] in (1, 3) and shape[0] > 3
 
 
 def checked(shape: Shape) -> Shape:
-    """The shape as a tuple of sizes, or a ValueError."""
+    """Convert a shape to a tuple of integers.
+
+    Args:
+        shape: One to three sizes.
+
+    Raises:
+        ValueError: No input can have this shape, or it has too many numbers.
+    """
     if not 1 <= len(shape) <= 3 or any(int(n) != n or n < 1 for n in shape):
         raise ValueError(
             f"shape {shape} is no input: pass (D,), (H, W), (C, H, W) or (length, features), sizes ≥ 1."

@@ -18,7 +18,7 @@ class Symmetries:
     def run(self) -> None:
         """Print the table."""
         from invariantnet._system.words import count_words
-        from invariantnet.symmetries.catalogue import ACTIONS
+        from invariantnet.symmetries.catalogue import CATALOGUE
         from invariantnet.symmetries.shapes import checked
 
         table = make_table("name", "what it does", "input shapes")
@@ -27,7 +27,7 @@ class Symmetries:
 
             shape = checked(parse_shape(self.shape))
             table = make_table("name", "order", "orbits", "what it does")
-        for entry in ACTIONS.values():
+        for entry in CATALOGUE.values():
             if self.shape is None:
                 table.add_row(entry.name, entry.description, entry.shapes)
                 continue
