@@ -20,6 +20,12 @@ BackboneName = Literal["mlp", "cnn"]
 Color = Literal["auto", "grey", "rgb"]
 """How the images of a folder are read."""
 
+MixtureKind = Literal["point", "dirichlet", "neurons"]
+"""What is learned about π on held-out data: its maximum, a Dirichlet, or one scheme per feature."""
+
+MixtureMethod = Literal["variational", "nuts"]
+"""How the posterior over π is found: by fitting a Dirichlet to it, or by sampling it."""
+
 
 def require_choice(name: str, value: object, choices: Any) -> None:
     """Refuse a word that selects nothing.

@@ -189,7 +189,7 @@ def test_heldout_moves_towards_the_symmetry_that_is_there(kind, symmetric):
     right = int(symmetric)
     assert result.probabilities[right] > 0.6
     assert (result.concentration is None) == (kind == "point")
-    with pytest.raises(ValueError, match="no schemes of their own"):
+    with pytest.raises(ValueError, match="no scheme per feature"):
         result.over_schemes()
     if kind == "dirichlet":
         torch.testing.assert_close(result.concentration / result.concentration.sum(), result.probabilities)
@@ -230,7 +230,7 @@ def test_every_feature_with_a_scheme_of_its_own_against_a_plain_loop():
 
 def test_features_have_schemes_of_their_own_only_where_features_are_averaged():
     x, y = corner_problem(60, 1, symmetric=True)
-    with pytest.raises(ValueError, match="with placement 'features'"):
+    with pytest.raises(ValueError, match="needs placement='features'"):
         fit_heldout(
             lambda: mlp(SHAPE, 2, 4),
             candidates("rot90"),

@@ -1,27 +1,23 @@
-r"""One network for all hypotheses: weights learn from the training part, π from a held-out part.
+r"""One network for all hypotheses: the weights learn from a training part, π from a held-out part.
 
-Training likelihood never rewards a constraint, held-out likelihood does. So the weights maximise
-$\log p(D_\text{train} \mid w, \pi)$, and π in alternation $\log p(D_\text{held} \mid w, \pi) + \log p(\pi)$.
-Either π is a point, or has $q(\pi) = \mathrm{Dir}(\beta)$, whose draws are differentiated implicitly and whose
-objective is $E_q[\log p(D_\text{held} \mid w, \pi)] - \mathrm{KL}(q \| p)$. Or every feature j has a scheme of its
-own, $z_j \sim \mathrm{Cat}(\pi)$ with $q(z_j) = \mathrm{Cat}(r_j)$, and then
-$q(\pi) = \mathrm{Dir}(\alpha + \sum_j r_j)$.
+The training likelihood never rewards a constraint; the likelihood of held-out data does. So the weights maximise
+$\log p(D_\text{train} \mid w, \pi)$ and π, in alternation, $\log p(D_\text{held} \mid w, \pi) + \log p(\pi)$.
+`_learned_pi` has the three kinds of answer: a point, a Dirichlet, or one scheme per feature.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.distributions import Dirichlet, kl_divergence
-from torch.nn import functional as F
+from torch.distributions import Dirichlet
 
 from invariantnet._system.torch_state import seeded
-from invariantnet.choices import Placement
+from invariantnet.choices import MixtureKind, Placement
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
+from invariantnet.inference._learned_pi import DirichletPosterior, FeaturePosterior, LearnedPi, PointEstimate
 from invariantnet.inference.mixture_posterior import MixturePosterior
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import Symmetrized
@@ -39,40 +35,55 @@ BRIEF = Training(
     schedule="one-cycle",
     min_steps=600,
 )
-"""Long enough for π to leave its middle; weights that have learned their examples by heart mislead it."""
-
-
-SMALLEST = 1e-3
-"""A concentration is larger."""
+"""Long enough for π to leave its starting point, and short enough that the weights do not overfit: overfitted
+weights mislead π."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How π is learned."""
+    """How π is learned on held-out data."""
 
     share: float = 0.3
-    """Part of the data that π learns from, and the weights do not."""
-    posterior: Literal["point", "dirichlet", "neurons"] = "point"
+    """Share of the examples that π learns from and the weights do not."""
+    posterior: MixtureKind = "point"
+    """What is learned about π."""
     learning_rate: float = 0.05
+    """Adam's rate for π."""
     batch_size: int = 256
+    """Held-out examples per step of π."""
     training: Training = BRIEF
+    """How the weights are trained; π takes one step after each of theirs."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutResult:
-    """The network, its π and how it came about."""
+    """What was learned: the network, and π."""
 
     network: Symmetrized
+    """The trained network, averaged over the symmetries with the learned π."""
     probabilities: Float[Tensor, " schemes"]
+    """The learned π, or its mean."""
     concentration: Float[Tensor, " schemes"] | None
     """Parameters of q(π), if it is a Dirichlet."""
     responsibilities: Float[Tensor, "features schemes"] | None
+    """Probability of each scheme for each feature, with posterior `neurons`."""
     history: History
+    """The training, epoch by epoch."""
 
     def over_schemes(self, seed: int = 0) -> MixturePosterior:
-        """The posterior over π, where every feature has a scheme of its own."""
+        """Sample the posterior over π that follows from the schemes of the features.
+
+        Args:
+            seed: Seed of the samples.
+
+        Returns:
+            Samples of π.
+
+        Raises:
+            ValueError: The fit was not made with posterior `neurons`.
+        """
         if self.concentration is None or self.responsibilities is None:
-            raise ValueError("features have no schemes of their own here: fit with posterior='neurons'.")
+            raise ValueError("this fit has no scheme per feature: use HeldOut(posterior='neurons').")
         with seeded(seed):
             return MixturePosterior.of_dirichlet(self.network.names, self.concentration, "neurons")
 
@@ -89,98 +100,94 @@ def fit_heldout(
     scale: float = 1.0,
     seed: int = 0,
 ) -> HeldOutResult:
-    """Fit weights and π in alternation."""
-    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
-    size = max(1, round(config.share * len(examples)))
-    held, kept = order[:size], order[size:]
-    if not len(kept):
-        raise ValueError(f"{len(examples)} examples leave none to train on: pass more data.")
+    """Fit the weights of one network and π in alternation.
+
+    Args:
+        make_module: Makes the untrained network that is averaged over the symmetries.
+        symmetries: The hypotheses.
+        examples: The data, in any order.
+        config: How π is learned.
+        likelihood: Log density of the targets; classes by default.
+        alpha: Parameters of the Dirichlet prior on π: one for all symmetries, or one for each.
+        placement: Where the network is averaged.
+        scale: Factor that brings the inputs to order one.
+        seed: Seed of the split, the initial weights and the batches.
+
+    Returns:
+        The network and what was learned about π.
+
+    Raises:
+        ValueError: There are too few examples, or the placement does not suit the kind of posterior.
+    """
+    held, kept = _split(examples, config.share, seed)
     if config.posterior == "neurons" and placement != "features":
-        raise ValueError(f"features have schemes of their own with placement 'features', not {placement!r}.")
+        raise ValueError(f"posterior='neurons' needs placement='features', not {placement!r}.")
     likelihood = likelihood or Categorical()
     prior = alphas(alpha, len(symmetries)).tolist()
-    chooser = _MixtureLearner(examples[held], likelihood, prior, config)
+    learner = _MixtureLearner(held, likelihood, prior, config)
 
     def make() -> nn.Module:
+        probabilities = likelihood.averages_probabilities
         return Symmetrized(
-            make_module(),
-            symmetries,
-            placement,
-            scale=scale,
-            prior=prior,
-            probabilities=likelihood.averages_probabilities,
+            make_module(), symmetries, placement, scale=scale, prior=prior, probabilities=probabilities
         )
 
     network, history = train(
-        make,
-        examples[kept],
-        config.training,
-        seed,
-        likelihood=likelihood,
-        on_step=chooser,
-        skip=("logits",),
+        make, kept, config.training, seed, likelihood=likelihood, on_step=learner, skip=("logits",)
     )
     assert isinstance(network, Symmetrized)
-    concentration = None if config.posterior == "point" else chooser.concentration()
-    each = chooser.parameter.detach().softmax(-1) if config.posterior == "neurons" else None
-    return HeldOutResult(network, network.probabilities, concentration, each, history)
+    found = learner.posterior_for(network)
+    return HeldOutResult(network, network.probabilities, found.concentration, found.responsibilities, history)
+
+
+def _split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
+    """Split the examples at random into those that π learns from and those that the weights learn from."""
+    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
+    size = max(1, round(share * len(examples)))
+    if size >= len(examples):
+        raise ValueError(f"{len(examples)} examples leave none to train on: pass more data.")
+    return examples[order[:size]], examples[order[size:]]
 
 
 class _MixtureLearner:
     """Takes one step in π, on held-out examples, after every step of the weights."""
 
     def __init__(
-        self,
-        examples: Examples,
-        likelihood: Likelihood,
-        alpha: Sequence[float],
-        config: HeldOut,
+        self, examples: Examples, likelihood: Likelihood, alpha: Sequence[float], config: HeldOut
     ) -> None:
         self.examples, self.likelihood, self.config = examples, likelihood, config
-        self.prior, schemes = Dirichlet(torch.tensor(alpha, device=examples.device)), len(alpha)
-        # q starts as the uniform distribution; a point, and every feature's scheme, starts at its middle.
-        start = torch.ones(schemes).expm1().log() if config.posterior == "dirichlet" else torch.zeros(schemes)
-        self._start(start)
-
-    def _start(self, value: Tensor) -> None:
-        self.parameter = nn.Parameter(value.to(self.examples.device))
-        self.optimizer = torch.optim.Adam([self.parameter], lr=self.config.learning_rate)
-
-    def concentration(self) -> Tensor:
-        if self.config.posterior == "neurons":
-            return self.prior.concentration + F.softmax(self.parameter.detach(), dim=-1).sum(0)
-        return _positive(self.parameter.detach())
+        self.prior = Dirichlet(torch.tensor(alpha, device=examples.device))
+        self._posterior: LearnedPi | None = None
 
     def __call__(self, network: nn.Module) -> None:
         assert isinstance(network, Symmetrized)
-        if self.config.posterior == "neurons" and self.parameter.ndim == 1:
-            self._start(torch.zeros(network.features, len(self.parameter)))
-        n = len(self.examples)
-        batch = self.examples[torch.randint(n, (min(self.config.batch_size, n),))]
-        if self.config.posterior == "point":
-            pi = F.softmax(self.parameter, dim=-1)
-            # On logits, with the Jacobian, so that no corner is infinite.
-            rest = (self.prior.concentration * F.log_softmax(self.parameter, dim=-1)).sum()
-        elif self.config.posterior == "neurons":
-            pi = F.softmax(self.parameter, dim=-1)
-            beta = self.concentration()
-            log_pi = torch.digamma(beta) - torch.digamma(beta.sum())
-            rest = (pi * (log_pi - F.log_softmax(self.parameter, dim=-1))).sum()
-        else:
-            q = Dirichlet(_positive(self.parameter))
-            pi = q.rsample()
-            rest = -kl_divergence(q, self.prior)
-        # As it would predict: running statistics must not learn from what is held out.
-        log_prob = self.likelihood.log_prob(network.eval()(read(batch.x), pi), batch.y)
-        network.train()
-        log_likelihood = batch.weighted_mean(log_prob)
-        (gradient,) = torch.autograd.grad(-(log_likelihood + rest / n), [self.parameter])
-        self.parameter.grad = gradient
-        self.optimizer.step()
+        posterior = self.posterior_for(network)
+        batch = self._draw_batch()
+        pi, regulariser = posterior.draw()
+        log_likelihood = self._log_likelihood(network, batch, pi)
+        posterior.ascend(log_likelihood + regulariser / len(self.examples))
         with torch.no_grad():
-            mean = pi if self.config.posterior == "point" else F.normalize(self.concentration(), p=1, dim=0)
-            network.logits.copy_(mean.log())
+            network.logits.copy_(posterior.mean(pi).log())
 
+    def posterior_for(self, network: Symmetrized) -> LearnedPi:
+        """Return what is known about π; the first call starts it, because its size depends on the network."""
+        if self._posterior is None:
+            self._posterior = self._start(network)
+        return self._posterior
 
-def _positive(parameter: Tensor) -> Tensor:
-    return F.softplus(parameter) + SMALLEST
+    def _start(self, network: Symmetrized) -> LearnedPi:
+        if self.config.posterior == "point":
+            return PointEstimate(self.prior, self.config.learning_rate)
+        if self.config.posterior == "dirichlet":
+            return DirichletPosterior(self.prior, self.config.learning_rate)
+        return FeaturePosterior(self.prior, self.config.learning_rate, network.features)
+
+    def _draw_batch(self) -> Examples:
+        n = len(self.examples)
+        return self.examples[torch.randint(n, (min(self.config.batch_size, n),))]
+
+    def _log_likelihood(self, network: Symmetrized, batch: Examples, pi: Tensor) -> Tensor:
+        """Mean log likelihood of a batch, in evaluation mode: running statistics must not see held-out data."""
+        outputs = network.eval()(read(batch.x), pi)
+        network.train()
+        return batch.weighted_mean(self.likelihood.log_prob(outputs, batch.y))
