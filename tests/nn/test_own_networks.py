@@ -12,7 +12,8 @@ import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor, check_invariance
 from invariantnet._system.torch_state import seeded
 from invariantnet.data.examples import Examples
-from invariantnet.inference.laplace import BATCH, draw_last_layer, log_marginal_likelihood, posterior
+from invariantnet.inference._kronecker import BATCH
+from invariantnet.inference.laplace import draw_last_layer, log_marginal_likelihood, posterior
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized
 from invariantnet.symmetries.group import transform
