@@ -16,7 +16,8 @@ from studies.results import Flat
 from studies.run import Record
 from studies.tables import markdown
 from invariantnet.inference import HeldOut, fit_heldout
-from invariantnet.inference.mixture_posterior import Method, MixturePosterior
+from invariantnet.choices import MixtureMethod
+from invariantnet.inference.mixture_posterior import MixturePosterior
 from invariantnet.nn import mlp
 
 PRIORS = {"Jeffreys": 0.5, "uniform": 1.0, "Dir(2, …, 2)": 2.0}
@@ -43,7 +44,7 @@ def run_schemes(recipe: FitRecipe) -> Record:
     clf, data = fitted(recipe)
     found: list[dict[str, Any]] = []
     for prior, alpha in PRIORS.items():
-        methods: tuple[Method, ...] = ("variational", "nuts") if prior == REFERENCE else ("variational",)
+        methods: tuple[MixtureMethod, ...] = ("variational", "nuts") if prior == REFERENCE else ("variational",)
         found += [_described(prior, clf.posterior_.over_schemes(m, alpha, recipe.seed)) for m in methods]
         x, y = map(torch.from_numpy, learned(recipe, data))
         of_features = fit_heldout(

@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from invariantnet.inference import SymmetryPosterior
-from invariantnet.inference.mixture_posterior import MixturePosterior, log_density, mixture_posterior
+from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 
 NAMES = ("trivial", "rot90", "flips")
 
@@ -26,7 +26,7 @@ def exact_means(log_likelihood, alpha, n=200):
     a, b = np.meshgrid(*2 * [(np.arange(n) + 0.5) / n], indexing="ij")
     inside = a + b < 1
     pi = torch.from_numpy(np.stack([a[inside], b[inside], 1 - a[inside] - b[inside]], axis=1))
-    density = log_density(pi, p, torch.as_tensor(alpha, dtype=torch.float64))
+    density = torch.log(pi @ p.mT).sum(-1) + ((torch.tensor(alpha) - 1) * pi.log()).sum(-1)
     weight = (density - density.max()).exp()
     return ((weight[:, None] * pi).sum(0) / weight.sum()).numpy()
 

@@ -1,11 +1,11 @@
-r"""The full posterior over π, where the paper has its maximum.
+r"""The full posterior over π, where the paper has only its maximum.
 
-Each hypothesis predicted every label before it was seen, with probability $p_{ik}$. If an observation follows
-scheme k with probability $\pi_k$, then
+Each hypothesis predicted every label before the label was seen, with probability $p_{ik}$. If an observation
+follows scheme k with probability $\pi_k$, then
 
 $$\log p(\pi \mid D) = \log \mathrm{Dir}(\pi \mid \alpha) + \sum_i \log \sum_k \pi_k p_{ik} + \text{const}.$$
 
-`variational` fits a Dirichlet to it, whose draws are differentiated implicitly; `nuts` samples it, for reference.
+`variational` fits a Dirichlet to it, with implicit gradients through its draws; `nuts` samples it, for reference.
 """
 
 from collections.abc import Sequence
@@ -20,29 +20,60 @@ from torch.distributions import Dirichlet, kl_divergence
 from torch.nn import functional as F
 
 from invariantnet._system.torch_state import seeded, threads
+from invariantnet.choices import MixtureMethod
 
 SAMPLES = 4000
+"""Samples of π over all chains: 100 of them lie beyond each end of a 95 % interval."""
+
 CHAINS = 2
+"""Chains of samples: the fewest that can be compared with one another."""
+
+WARMUP = 500
+"""Samples of each NUTS chain that only adapt its step size and mass, and are discarded."""
+
 STEPS = 1500
-PER_STEP = 16
-Method = Literal["variational", "nuts"]
+"""Adam steps that fit the Dirichlet."""
+
+RATE = 0.03
+"""Adam's first learning rate for log β; it falls to 0 over all steps, so that the last draws hardly move β."""
+
+DRAWS = 16
+"""Draws of π that each step averages over."""
+
+ROUNDS = 50
+"""Rounds of expectation maximisation that find where Adam starts."""
+
+TINY = 1e-300
+"""Bounds a variance from below, so that a constant sample divides by no zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """Samples of π, with what they are worth."""
+    """Samples of π, and how much they are worth."""
 
     names: tuple[str, ...]
+    """Names of the hypotheses."""
     samples: Float[np.ndarray, "chains draws schemes"]
-    method: Method | Literal["neurons"]
+    """Samples of π, chain by chain."""
+    method: MixtureMethod | Literal["neurons"]
+    """How the posterior was found; `neurons` is the method of `fit_heldout`."""
     concentration: tuple[float, ...] | None = None
-    """β of the Dirichlet that was fitted."""
+    """Parameters β of the fitted Dirichlet; None if the posterior was sampled."""
 
     @classmethod
     def of_dirichlet(
         cls, names: Sequence[str], beta: Float[Tensor, " schemes"], method: Literal["variational", "neurons"]
     ) -> "MixturePosterior":
-        """Independent samples of Dir(β)."""
+        """Draw independent samples of Dir(β).
+
+        Args:
+            names: Names of the hypotheses.
+            beta: Parameters of the Dirichlet.
+            method: How they were found.
+
+        Returns:
+            The samples, split into `CHAINS` chains.
+        """
         samples = Dirichlet(beta).sample((CHAINS, SAMPLES // CHAINS)).double().numpy()
         return cls(tuple(names), samples, method, tuple(beta.tolist()))
 
@@ -52,39 +83,39 @@ class MixturePosterior:
         return self.samples.mean((0, 1))
 
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "schemes 2"]:
-        """Credible intervals, as much left out below as above."""
+        """Compute central credible intervals.
+
+        Args:
+            level: Probability that an interval contains.
+
+        Returns:
+            The lower and upper end for each scheme.
+        """
         tails = [(1 - level) / 2, (1 + level) / 2]
         return np.quantile(self.samples.reshape(-1, len(self.names)), tails, axis=0).T
 
     @property
     def r_hat(self) -> Float[np.ndarray, " schemes"]:
-        """Do the halves of all chains agree? 1 if they do (split R̂; Gelman et al. 2013)."""
+        """Split R̂ of each scheme: 1 if the halves of all chains agree (Gelman et al. 2013)."""
         n = self.samples.shape[1] // 2
         halves = np.concatenate([self.samples[:, :n], self.samples[:, -n:]])
         within = halves.var(1, ddof=1).mean(0)
         between = n * halves.mean(1).var(0, ddof=1)
-        return np.sqrt((n - 1) / n + between / (n * np.maximum(within, 1e-300)))
+        return np.sqrt((n - 1) / n + between / (n * np.maximum(within, TINY)))
 
     @property
     def effective_sample_size(self) -> Float[np.ndarray, " schemes"]:
-        """Independent samples that would be worth as much (Geyer's initial monotone sequence)."""
+        """Number of independent samples worth as much as these (Geyer's initial monotone sequence)."""
         chains, draws, schemes = self.samples.shape
         centred = self.samples - self.samples.mean(1, keepdims=True)
         size = 2 ** int(np.ceil(np.log2(2 * draws)))
         spectrum = np.fft.rfft(centred, size, axis=1)
         covariance = np.fft.irfft(np.abs(spectrum) ** 2, size, axis=1)[:, :draws].mean(0) / draws
-        rho = covariance / np.maximum(covariance[:1], 1e-300)
+        rho = covariance / np.maximum(covariance[:1], TINY)
         pairs = rho[: draws // 2 * 2].reshape(-1, 2, schemes).sum(1)
         positive = np.cumprod(pairs > 0, axis=0)
         total = (np.minimum.accumulate(pairs, axis=0) * positive).sum(0)
         return chains * draws / np.maximum(2 * total - 1, 1 / np.log10(chains * draws))
-
-
-def log_density(
-    pi: Float[Tensor, "*batch schemes"], p: Float[Tensor, "n schemes"], alpha: Float[Tensor, " schemes"]
-) -> Float[Tensor, "*batch"]:
-    """Up to a constant, on the simplex."""
-    return torch.log(pi @ p.mT).sum(-1) + ((alpha - 1) * pi.log()).sum(-1)
 
 
 def mixture_posterior(
@@ -93,17 +124,32 @@ def mixture_posterior(
     *,
     weight: Float[np.ndarray, " n"] | None = None,
     alpha: float | Sequence[float] = 1.0,
-    method: Method = "variational",
+    method: MixtureMethod = "variational",
     seed: int = 0,
 ) -> MixturePosterior:
-    """The posterior of π from every hypothesis' log probability of every label, which count by their weight."""
+    """Find the posterior over π from the predictions of every hypothesis.
+
+    Args:
+        log_likelihood: Log probability that each hypothesis gave to each label before seeing it.
+        names: Names of the hypotheses.
+        weight: How often each label counts; once by default.
+        alpha: Parameters of the Dirichlet prior: one for all hypotheses, or one for each.
+        method: Fit a Dirichlet, or sample with NUTS.
+        seed: Seed of everything that is drawn.
+
+    Returns:
+        Samples of π.
+
+    Raises:
+        ValueError: There are no labels, or pyro is missing for NUTS.
+    """
     if log_likelihood.shape[1] == 0:
         raise ValueError("no label was predicted by every hypothesis: pass more data.")
     concentration = torch.as_tensor(np.broadcast_to(np.asarray(alpha, float), len(names)).copy())
-    # Constants of each example do not matter; the largest becomes 1.
+    # A constant factor per example does not matter: scale the largest probability to 1, against underflow.
     p = torch.from_numpy(np.exp(log_likelihood - log_likelihood.max(0)).T.copy())
     w = torch.ones(len(p), dtype=p.dtype) if weight is None else torch.from_numpy(weight)
-    # So small a computation loses more by threads than it gains.
+    # The computation is too small to gain from several threads.
     with seeded(seed), threads(1):
         if method == "nuts":
             return MixturePosterior(tuple(names), _nuts(p, w, concentration, seed), "nuts")
@@ -113,28 +159,35 @@ def mixture_posterior(
 def _fit_dirichlet(
     p: Float[Tensor, "n schemes"], weight: Float[Tensor, " n"], alpha: Float[Tensor, " schemes"]
 ) -> Float[Tensor, " schemes"]:
-    r"""β of the q = Dir(β) that maximises $E_q \sum_i w_i \log \sum_k \pi_k p_{ik} - \mathrm{KL}(q \| p)$."""
-    # Start from the responsibilities of a few rounds of expectation and maximisation.
-    pi = alpha / alpha.sum()
-    for _ in range(50):
-        pi = F.normalize((p * pi / (p @ pi)[:, None] * weight[:, None]).sum(0) + alpha, p=1, dim=0)
-    log_beta = (alpha + 0.5 * weight.sum() * pi).log().requires_grad_()
-    optimizer = torch.optim.Adam([log_beta], lr=0.03)
+    r"""Find β of the q = Dir(β) that maximises $E_q \sum_i w_i \log \sum_k \pi_k p_{ik} - \mathrm{KL}(q \| p)$."""
+    log_beta = (alpha + 0.5 * weight.sum() * _most_probable(p, weight, alpha)).log().requires_grad_()
+    optimizer = torch.optim.Adam([log_beta], lr=RATE)
     prior = Dirichlet(alpha)
     for step in range(STEPS):
-        optimizer.param_groups[0]["lr"] = 0.03 * (1 - step / STEPS)
+        optimizer.param_groups[0]["lr"] = RATE * (1 - step / STEPS)
         q = Dirichlet(log_beta.exp())
-        draws = q.rsample((PER_STEP,)).clamp_min(1e-30)
-        evidence = (torch.log(draws @ p.mT) * weight).sum(-1).mean() - kl_divergence(q, prior)
+        pi = q.rsample((DRAWS,)).clamp_min(1e-30)
+        bound = (torch.log(pi @ p.mT) * weight).sum(-1).mean() - kl_divergence(q, prior)
         optimizer.zero_grad()
-        (-evidence).backward()
+        (-bound).backward()
         optimizer.step()
     return log_beta.detach().exp()
+
+
+def _most_probable(
+    p: Float[Tensor, "n schemes"], weight: Float[Tensor, " n"], alpha: Float[Tensor, " schemes"]
+) -> Float[Tensor, " schemes"]:
+    """Approximate the most probable π by a few rounds of expectation maximisation."""
+    pi = alpha / alpha.sum()
+    for _ in range(ROUNDS):
+        pi = F.normalize((p * pi / (p @ pi)[:, None] * weight[:, None]).sum(0) + alpha, p=1, dim=0)
+    return pi
 
 
 def _nuts(
     p: Float[Tensor, "n schemes"], weight: Float[Tensor, " n"], alpha: Float[Tensor, " schemes"], seed: int
 ) -> Float[np.ndarray, "chains draws schemes"]:
+    """Sample the posterior with NUTS."""
     try:
         import pyro
         from pyro.infer import MCMC, NUTS
@@ -148,7 +201,7 @@ def _nuts(
     chains = []
     for chain in range(CHAINS):
         with seeded(seed + chain):
-            sampler = MCMC(NUTS(model), num_samples=SAMPLES // CHAINS, warmup_steps=500, disable_progbar=True)
+            sampler = MCMC(NUTS(model), num_samples=SAMPLES // CHAINS, warmup_steps=WARMUP, disable_progbar=True)
             sampler.run()
             chains.append(sampler.get_samples()["pi"].numpy())
     return np.stack(chains)

@@ -1,9 +1,10 @@
-"""What invariance to each group costs, and what it buys."""
+"""What invariance to each symmetry costs, and what it buys."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from invariantnet.data.arrays import DiskArray, read
@@ -15,27 +16,52 @@ from invariantnet.symmetries.measure import Measure
 from invariantnet.training.loop import EVALUATION_BATCH, predict
 
 PRICED = 1000
-"""Examples of a block on which accuracies under each transformation are measured."""
+"""Examples of a block on which the accuracy under each symmetry is measured: enough for a standard error of at
+most 1.6 percentage points."""
+
+CLEAR = 4.0
+"""Standard errors that a price must be away from the tolerance before it counts as known: every block is another
+chance to be wrong."""
 
 
-def affordable(block: np.ndarray, tolerance: float) -> list[bool] | None:
-    """Who loses less than the tolerance per example; None if a loss is not four standard errors from it."""
+def affordable(block: Float[np.ndarray, "hypotheses n"], tolerance: float) -> list[bool] | None:
+    """Tell which hypotheses are affordable, if one block is enough to tell.
+
+    Args:
+        block: Log probability that each hypothesis gave to each label of the block.
+        tolerance: Nats per example that a hypothesis may lose against the best one.
+
+    Returns:
+        Whether each hypothesis loses less than the tolerance; None if any loss is within `CLEAR` standard errors
+        of it.
+    """
     gaps = block[block.sum(1).argmax()] - block
-    surely = abs(gaps.mean(1) - tolerance) > 4 * gaps.std(1) / np.sqrt(gaps.shape[1])
-    return (gaps.mean(1) < tolerance).tolist() if surely.all() else None
+    clear = abs(gaps.mean(1) - tolerance) > CLEAR * gaps.std(1) / np.sqrt(gaps.shape[1])
+    return (gaps.mean(1) < tolerance).tolist() if clear.all() else None
 
 
 def prices(
     symmetries: Sequence[Group],
-    accuracy: dict[int, dict[str, float]],
-    seen: np.ndarray,
+    accuracy: Mapping[int, dict[str, float]],
+    seen: Float[np.ndarray, "hypotheses n"],
     starts: Sequence[int],
-    dropped: dict[int, int],
+    dropped: Mapping[int, int],
 ) -> list[Price]:
-    """Cost and benefit of each group, on the last block that it took part in; `starts` are those of the blocks."""
+    """Compute the cost and benefit of each symmetry on the last block that it took part in.
+
+    Args:
+        symmetries: The hypotheses.
+        accuracy: Accuracies of each hypothesis on moved inputs, by the number of the hypothesis.
+        seen: Log probability that each hypothesis gave to each label so far.
+        starts: Number of the first label of each block.
+        dropped: Labels predicted by each hypothesis that was dropped, by its number.
+
+    Returns:
+        One price per symmetry.
+    """
     found = []
     for k, group in enumerate(symmetries):
-        until = dropped[k] if k in dropped else seen.shape[-1]
+        until = dropped.get(k, seen.shape[-1])
         part = seen[:, max(start for start in starts if start < until) : until]
         loss = float(part.sum(1).max() - part[k].sum()) / part.shape[1]
         found.append(Price(group.name, group.order, loss, accuracy[k]))
@@ -43,16 +69,27 @@ def prices(
 
 
 def predict_moved(network: nn.Module, group: Group, x: Tensor | DiskArray, likelihood: Likelihood) -> Tensor:
-    """What the network says of each input under an element of the group, drawn for it."""
+    """Predict inputs that are each moved by a random element of a group.
+
+    Args:
+        network: A trained network.
+        group: The group that moves the inputs. The draw of elements is always the same.
+        x: Flat inputs.
+        likelihood: Says what the outputs mean.
+
+    Returns:
+        One row of normalised outputs per input.
+    """
     elements = Measure.of([group], sampled=SAMPLED).elements
     drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
     parts = x.split(EVALUATION_BATCH)
     poses = drawn.split([len(part) for part in parts])
-    moved = (_moved(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
+    moved = (_move(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
     return torch.cat([predict(network, part, likelihood) for part in moved])
 
 
-def _moved(x: Tensor, elements: Tensor, drawn: Tensor) -> Tensor:
+def _move(x: Float[Tensor, "n dim"], elements: Tensor, drawn: Tensor) -> Float[Tensor, "n dim"]:
+    """Move each input by the element drawn for it."""
     moved = torch.empty_like(x)
     for g in drawn.unique():
         moved[drawn == g] = transform(x[drawn == g], elements[g])
