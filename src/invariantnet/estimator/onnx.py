@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from invariantnet._system.files import writable_file, write_bytes
 from invariantnet.estimator.persistence import folded
 from invariantnet.likelihoods import Likelihood
+from invariantnet.nn.mixture import make_buffers_dense
 
 CLOSE = 1e-4
 
@@ -27,7 +28,7 @@ def export_onnx(estimator: Any, path: Path) -> None:
     except ImportError as error:
         raise ValueError(f"{error.name} is missing: pip install 'invariantnet[onnx]'.") from None
     writable_file(path)
-    ours = copy.deepcopy(estimator.network_)
+    ours = make_buffers_dense(copy.deepcopy(estimator.network_))
     network, reference = (_Deployed(estimator, inner.cpu()).eval() for inner in (folded(ours), ours))
     scale = max(1.0, *(abs(v) for v in network.affine))  # numbers have the units of the targets
     example = torch.rand(3, *estimator.input_shape_, generator=torch.Generator().manual_seed(0)) / estimator.scale_
