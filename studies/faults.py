@@ -39,7 +39,7 @@ from invariantnet.inference.scoring import Scorer
 FIT = ["fit", "digits:rotated", "--symmetries", "rot90", "--examples", "200", "--hidden", "8", "--epochs", "2"]
 SWEEP = ["reproduce", "figure1", "--quick", "--seeds", "1", "--n-jobs", "1"]
 RIVALS = "two processes on one folder"
-RESULT = {"model.safetensors", "plain.safetensors", "run.json", "report.html"}
+RESULT = {"model.safetensors", "evaluation.safetensors", "run.json", "report.html"}
 
 
 class Child:

@@ -36,7 +36,7 @@ with instrumented:
     from invariantnet import InvariantClassifier, data as datasets
     from invariantnet.inference.scoring import BlockScore
     from invariantnet.inference.cache import FolderCache, NetworkKey
-    from invariantnet.estimator.persistence import MODEL, RUN
+    from invariantnet.estimator.persistence import FORMAT, MODEL, RUN
     from invariantnet._system.files import write_json
 
 RNG = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def targets(folder: Path) -> dict[str, Target]:
         found[kind.lower()] = Target(content, _image(folder / f"images {kind}", f"bad.{kind.lower()}"))
     for name in (RUN, MODEL):
         found[name] = Target(good[name], _model(folder / f"run {name}", name, good))
-    found["values of run.json"] = Target(b"\x00\x001", _values(folder / "run of values", good))
+    found["values of run.json"] = Target(b"\x00\x00" + str(FORMAT).encode(), _values(folder / "run of values", good))
     store = FolderCache(folder / "store")
     store[SCORED] = BlockScore(np.array([1.0, 2.0]), {"x": 0.5})
     (path,) = store.folder.iterdir()

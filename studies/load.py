@@ -25,7 +25,7 @@ import torch
 import invariantnet as inv
 from invariantnet.app.cli import main as command
 from invariantnet.app.runs import Settings, fit
-from invariantnet.estimator.persistence import read_record
+from invariantnet.estimator.persistence import read_model_record
 from invariantnet._system.files import write_json
 
 SIDE = 8
@@ -123,7 +123,7 @@ def again_and_again(times: int) -> dict[str, Any]:
             clf = inv.InvariantClassifier(["rot90"], (SIDE, SIDE), **MODEL, random_state=0).fit(x, y)
             clf.save(scratch)
             inv.InvariantClassifier.load(scratch).predict(x)
-            assert read_record(Path(scratch))["chosen"] == clf.symmetry_.name
+            assert read_model_record(Path(scratch)).chosen == clf.symmetry_.name
             sizes.append(resident())
     return {"rounds": times, "megabytes after a third": sizes[times // 3], "megabytes at the end": sizes[-1]}
 

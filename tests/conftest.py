@@ -40,7 +40,8 @@ def fitted(tmp_path_factory):
     """A small run, to predict from, and to damage copies of."""
     from bad_inputs import TINY, X, Y
 
-    from invariantnet.app.runs import Settings, fit
+    from invariantnet.app.record import Settings
+    from invariantnet.app.runs import fit
 
     folder = tmp_path_factory.mktemp("fitted")
     np.savez(folder / "data.npz", x=X, y=Y)

@@ -26,7 +26,11 @@ def test_help_shows_every_command_and_an_example():
 
 @pytest.mark.parametrize("arguments", [["--help"], ["symmetries"], ["symmetries", "--help"], ["fit", "--help"]])
 def test_quick_commands_do_not_load_torch(arguments):
-    code = f"import sys, invariantnet.app.cli as c\ntry: c.main({arguments})\nfinally: assert 'torch' not in sys.modules"
+    code = (
+        "import sys, invariantnet.app.cli as c\n"
+        f"try: c.main({arguments})\n"
+        "finally: assert 'torch' not in sys.modules"
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 

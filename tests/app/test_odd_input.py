@@ -13,7 +13,7 @@ from bad_inputs import OPTIONS_OF_TINY, TINY, X, Y, photos
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet._system.words import count_words
 from invariantnet.app.cli import main
-from invariantnet.estimator.persistence import read_record
+from invariantnet.app.record import read_run
 
 RNG = np.random.default_rng(0)
 NAMES = ("grün <b>", "кот", "line\nbreak", 'comma, "quote"', "\ud800 lone", "🐈")
@@ -35,7 +35,7 @@ def test_class_names_and_file_names_of_any_kind(here):
     rows = fit_and_predict(here, name, "--test-share", "0")
     assert {row["label"] for row in rows} <= {n.encode(errors="backslashreplace").decode() for n in NAMES}
     assert sorted(InvariantClassifier.load(here / "out").classes_) == sorted(NAMES)
-    assert read_record(here / "out")["data"]["test_accuracy"] is None
+    assert read_run(here / "out").data.test_accuracy is None
 
 
 def test_links_to_folders_and_images(here):

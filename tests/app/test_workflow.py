@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,15 @@ from PIL import Image
 
 from invariantnet import InvariantClassifier
 from invariantnet._system.files import locked
-from invariantnet.app.runs import Settings, _with_test_set, fit, predict
+from invariantnet.app import runs
+from invariantnet.app.predictions import predict
+from invariantnet.app.preparation import with_test_set
+from invariantnet.app.record import Settings, read_run
+from invariantnet.app.runs import EVALUATION, fit
 from invariantnet.data import load
+from invariantnet.estimator import base as estimator_base
+from invariantnet.estimator import persistence
+from invariantnet.estimator.persistence import MODEL
 from invariantnet.inference.cache import FolderCache, NetworkKey
 from invariantnet.inference.scoring import BlockScore, Scorer
 
@@ -54,7 +62,7 @@ def model(tmp_path_factory):
 def test_fit_stores_model_record_and_report(model):
     assert {p.name for p in model.iterdir()} == {
         "model.safetensors",
-        "plain.safetensors",
+        "evaluation.safetensors",
         "run.json",
         "report.html",
     }
@@ -103,7 +111,7 @@ def test_own_images(tmp_path):
     assert result.returncode == 0, result.stderr
     record = json.loads((tmp_path / "runs/fit/run.json").read_text())
     assert "24 of its 120 examples kept for testing" in record["data"]["source"]
-    assert record["learned"]["classes_"] == ["bar", "cross"]
+    assert record["learned"]["classes"] == ["bar", "cross"]
     rows = run("predict", "runs/fit", "photos", cwd=tmp_path).stdout.splitlines()
     assert len(rows) == 121
     assert rows[1].startswith("bar/0.png,")
@@ -157,7 +165,7 @@ def test_embedded_data_is_predicted_as_it_was_fitted(tmp_path):
         labels = [row["label"] for row in csv.DictReader(file)]
     data = load("digits:permuted", seed=1)
     right = np.mean(np.array(labels) == np.array(data.class_names)[data.y_test])
-    assert right == pytest.approx(record["data"]["test_accuracy"])
+    assert right == pytest.approx(record.data.test_accuracy)
     assert right > 0.7
 
 
@@ -167,7 +175,7 @@ def test_no_class_goes_to_the_test_set_alone_and_no_test_set_is_no_number(tmp_pa
     np.savez(tmp_path / "d.npz", x=x, y=y)
     for seed in range(6):
         settings = Settings(str(tmp_path / "d.npz"), ("sign",), seed=seed, test_share=0.5)
-        data = _with_test_set(load(settings.data), settings)
+        data = with_test_set(load(settings.data), settings)
         assert set(data.y_train) == {0, 1, 2}
         assert len(data.x_train) == len(data.x_test) == 20
     fit(Settings(str(tmp_path / "d.npz"), ("sign",), test_share=0.0, **QUICK), tmp_path / "run")
@@ -251,72 +259,91 @@ def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
     assert not (tmp_path / "unfinished").exists()
 
 
-def test_a_fit_interrupted_after_its_training_does_not_train_again(tmp_path, monkeypatch):
-    import invariantnet.app.runs as module
+LITTLE = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, n_networks=1, epochs=1)
 
-    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, n_networks=1, epochs=1)
-    fit(settings, tmp_path / "undisturbed")
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
+
+@pytest.fixture(scope="module")
+def little(tmp_path_factory):
+    """The smallest run on digits."""
+    folder = tmp_path_factory.mktemp("little")
+    fit(LITTLE, folder)
+    return folder
+
+
+@pytest.mark.parametrize("over_another", [False, True])
+@pytest.mark.parametrize("step", ["fit_plain", "write_run", "last move"])
+def test_a_fit_interrupted_after_its_training_does_not_train_again(
+    little, tmp_path, monkeypatch, step, over_another
+):
+    folder = tmp_path / "run"
+    if over_another:
+        fit(replace(LITTLE, seed=1), folder)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "fit_plain", interrupt)
+        owner, name = (Path, "replace") if step == "last move" else (runs, step)
+        original = getattr(owner, name)
+        # Files are moved into place by their temporary names; the model is the last.
+        last = lambda *a: interrupt() if step != "last move" or a[0].name == MODEL else original(*a)  # noqa: E731
+        patch.setattr(owner, name, last)
         with pytest.raises(KeyboardInterrupt):
-            fit(settings, tmp_path / "run")
-    with pytest.raises(ValueError, match="was interrupted: finish it with --resume"):
-        InvariantClassifier.load(tmp_path / "run")
+            fit(LITTLE, folder)
+    if step != "fit_plain" or not over_another:
+        with pytest.raises(ValueError, match="was interrupted: finish it with --resume"):
+            runs.write_report(folder)
     with monkeypatch.context() as patch:
         patch.setattr(InvariantClassifier, "fit_with", interrupt)
-        fit(settings, tmp_path / "run", resume=True)
-    assert contents(tmp_path / "run") == contents(tmp_path / "undisturbed")
+        fit(LITTLE, folder, resume=True)
+    assert contents(folder) == contents(little)
 
 
-def test_a_finished_fit_is_not_trained_again(tmp_path, monkeypatch, capfd):
-    import invariantnet.app.runs as module
+def test_a_fit_hashes_its_data_once_and_writes_its_model_once(little, tmp_path, monkeypatch):
+    monkeypatch.setattr(estimator_base, "fingerprint", interrupt)
+    written, original = [], persistence.write_bytes
+    monkeypatch.setattr(
+        persistence, "write_bytes", lambda path, content: written.append(path.name) or original(path, content)
+    )
+    fit(LITTLE, tmp_path)
+    assert written == [MODEL]
+    assert contents(tmp_path) == contents(little)
 
-    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, n_networks=1, epochs=1)
-    record = fit(settings, tmp_path)
-    whole = contents(tmp_path)
 
-    def trains(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(InvariantClassifier, "fit_with", trains)
-    monkeypatch.setattr(module, "fit_plain", trains)
+def test_a_finished_fit_is_not_trained_again(little, tmp_path, monkeypatch, capfd):
+    shutil.copytree(little, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(InvariantClassifier, "fit_with", interrupt)
+    monkeypatch.setattr(runs, "fit_plain", interrupt)
     (tmp_path / "report.html").unlink()
-    (tmp_path / "unfinished" / record["digest"]).mkdir(parents=True)
-    assert fit(replace(settings, n_jobs=2), tmp_path, resume=True) == record
-    assert contents(tmp_path) == whole
+    (tmp_path / "unfinished" / read_run(little).digest).mkdir(parents=True)
+    fit(replace(LITTLE, n_jobs=2), tmp_path, resume=True)
+    assert contents(tmp_path) == contents(little)
     assert "holds the finished run of these settings and data: nothing to train" in capfd.readouterr().err
     for other in ({"seed": 1}, {"examples": 201}, {"hidden": 9}):
         with pytest.raises(KeyboardInterrupt):
-            fit(replace(settings, **other), tmp_path, resume=True)
+            fit(replace(LITTLE, **other), tmp_path, resume=True)
     with pytest.raises(KeyboardInterrupt):
-        fit(settings, tmp_path)
+        fit(LITTLE, tmp_path)
 
 
-@pytest.mark.parametrize("harm", ["model.safetensors", "another run"])
-def test_a_finished_fit_that_was_harmed_is_trained_again(tmp_path, harm):
-    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, n_networks=1, epochs=1)
-    fit(settings, tmp_path)
-    whole = contents(tmp_path)
+@pytest.mark.parametrize("harm", [MODEL, EVALUATION, "another run"])
+def test_a_finished_fit_that_was_harmed_is_trained_again(little, tmp_path, harm):
+    shutil.copytree(little, tmp_path, dirs_exist_ok=True)
     if harm == "another run":
         (tmp_path / "unfinished" / ("0" * 16)).mkdir(parents=True)
     else:
-        (tmp_path / harm).write_bytes(whole[harm][:-9])
-    fit(settings, tmp_path, resume=True)
-    assert contents(tmp_path) == whole
+        (tmp_path / harm).write_bytes((little / harm).read_bytes()[:-9])
+    fit(LITTLE, tmp_path, resume=True)
+    assert contents(tmp_path) == contents(little)
 
 
 def test_somebody_elses_folder_of_the_name_is_not_removed(tmp_path):
-    settings = Settings("digits:rotated", ("rot90",), examples=200, hidden=8, n_networks=1, epochs=1)
     theirs = tmp_path / "unfinished" / "thesis.tex"
     theirs.parent.mkdir()
     theirs.write_text("years of work")
     for resume in (False, True):
         with pytest.raises(ValueError, match="is not from this program, which needs that name: move it"):
-            fit(settings, tmp_path, resume=resume)
+            fit(LITTLE, tmp_path, resume=resume)
     assert list(tmp_path.rglob("*")) == [theirs.parent, theirs]
     assert theirs.read_text() == "years of work"
 

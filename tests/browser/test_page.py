@@ -15,13 +15,14 @@ from playwright.sync_api import sync_playwright
 
 from invariantnet import InvariantClassifier
 from invariantnet import data as datasets
-from invariantnet.app.runs import PLAIN, Settings, fit
-from invariantnet.estimator.persistence import read_record
+from invariantnet.app.record import Settings, read_run
+from invariantnet.app.runs import BASELINE, EVALUATION, fit, write_report
+from invariantnet.estimator.persistence import RUN, read_tensors
 from invariantnet.metrics import calibration_bins
 from invariantnet.nn import mlp
-from invariantnet.report import evaluation, write_report
+from invariantnet.report import evaluation
 from invariantnet.report.charts import Bar, Line, bars, lines
-from invariantnet.report.page import _picture
+from invariantnet.report.pictures import thumbnail
 from invariantnet.training.loop import train
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -71,15 +72,15 @@ def visit(browser):
 
 
 def test_page_says_what_the_record_says(run, visit):
-    record = read_record(run)
+    record = read_run(run)
     page = visit(run / "report.html")
     text = page.inner_text("body")
     assert "The data is symmetric under rot90." in text
-    assert record["verdict"] in text
-    for price in record["posterior"]["prices"]:
-        assert f"{100 * price['accuracy']['rot90']:.1f} %" in text
-    assert f"{100 * record['evaluation']['accuracy']['plain']['d4']:.1f} %" in text
-    assert record["versions"]["torch"] in text
+    assert record.model.verdict in text
+    for price in record.model.posterior.prices:
+        assert f"{100 * price.accuracy['rot90']:.1f} %" in text
+    assert f"{100 * record.evaluation.accuracy.baseline['d4']:.1f} %" in text
+    assert record.model.versions["torch"] in text
     for chart in page.query_selector_all("svg"):
         assert chart.get_attribute("aria-label")
     for picture in page.query_selector_all("img"):
@@ -90,9 +91,8 @@ def test_both_networks_in_the_page_are_those_of_torch(run, visit):
     page = visit(run / "report.html")
     clf = InvariantClassifier.load(run)
     plain = mlp((8, 8), clf.outputs_, 16)
-    import safetensors.torch
-
-    plain.load_state_dict(safetensors.torch.load_file(run / PLAIN))
+    tensors = read_tensors(run / EVALUATION)
+    plain.load_state_dict({n.removeprefix(BASELINE): v for n, v in tensors.items() if n.startswith(BASELINE)})
     x = np.random.default_rng(0).random((5, 64)).astype(np.float32)
     for row, ours in zip(x, clf.predict_proba(x), strict=True):
         np.testing.assert_allclose(
@@ -101,7 +101,7 @@ def test_both_networks_in_the_page_are_those_of_torch(run, visit):
         with torch.no_grad():
             theirs = plain(torch.from_numpy(row)).softmax(-1)
         np.testing.assert_allclose(
-            page.evaluate("x => invariantnet.predict('plain', x)", row.tolist()), theirs, atol=1e-4
+            page.evaluate("x => invariantnet.predict('baseline', x)", row.tolist()), theirs, atol=1e-4
         )
 
 
@@ -118,7 +118,7 @@ def test_moving_an_input_moves_only_the_plain_network(run, visit):
         page.get_by_role("button", name="rotate").click()
         assert change(page, "chosen") < 1e-4
         assert page.inner_text("#best-chosen") == said
-        plain.append(change(page, "plain"))
+        plain.append(change(page, "baseline"))
     assert max(plain) > 0.01
     assert page.evaluate("invariantnet.input()") == first
     page.get_by_role("button", name="shift →").click()
@@ -144,7 +144,7 @@ def test_a_visitor_draws_and_reads_both_predictions(run, visit, device):
     page.mouse.up()
     drawn = page.evaluate("invariantnet.input()")
     assert sum(drawn) > sum(empty) + 3
-    for which in ("chosen", "plain"):
+    for which in ("chosen", "baseline"):
         rows = page.locator(f"[data-network={which}] .row span:last-child").all_inner_texts()
         assert sum(map(float, rows)) == pytest.approx(1, abs=0.01)
         assert page.inner_text(f"#best-{which}")
@@ -172,13 +172,17 @@ def test_a_page_made_of_a_strangers_record_is_inert(run, tmp_path, visit):
     def everywhere(value):
         if isinstance(value, dict):
             return {k: everywhere(v) for k, v in value.items()}
-        return [everywhere(v) for v in value] if isinstance(value, list) else malice
+        if isinstance(value, list):
+            return [everywhere(v) for v in value]
+        # Anything but text would not be read at all.
+        return malice if isinstance(value, str) else value
 
     shutil.copytree(run, tmp_path / "run")
-    record = read_record(run)
-    record |= {part: everywhere(record[part]) for part in ("verdict", "versions", "settings")}
-    record["data"]["source"] = record["learned"]["fingerprint_"] = malice
-    record["learned"]["classes_"] = [f"{i}{malice}" for i in record["learned"]["classes_"]]
+    record = json.loads((run / RUN).read_text())
+    record |= {part: everywhere(record[part]) for part in ("verdict", "versions")}
+    record["settings"] |= {"data": malice, "symmetries": [malice]}
+    record["data"]["source"] = record["learned"]["fingerprint"] = malice
+    record["learned"]["classes"] = [f"{i}{malice}" for i in record["learned"]["classes"]]
     (tmp_path / "run/run.json").write_text(json.dumps(record))
     page = visit(write_report(tmp_path / "run"))
     assert malice in page.inner_text("body")
@@ -199,8 +203,8 @@ def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
     shutil.copytree(run, again)
     (again / "report.html").unlink()
     assert write_report(again).read_bytes() == (run / "report.html").read_bytes()
-    (again / PLAIN).write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="missing or damaged"):
+    (again / EVALUATION).write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="is damaged"):
         write_report(again)
     InvariantClassifier.load(run).save(tmp_path / "python")
     with pytest.raises(ValueError, match="saved from Python"):
@@ -209,7 +213,7 @@ def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
 
 def test_a_page_about_noise_claims_no_symmetry(run, tmp_path):
     shutil.copytree(run, tmp_path / "noise")
-    record = read_record(run)
+    record = json.loads((run / RUN).read_text())
     record["posterior"]["guessing"] = 0.0
     (tmp_path / "noise/run.json").write_text(json.dumps(record))
     text = write_report(tmp_path / "noise").read_text()
@@ -219,7 +223,7 @@ def test_a_page_about_noise_claims_no_symmetry(run, tmp_path):
 
 @pytest.mark.parametrize("shape", [(6,), (4, 5), (3, 4, 4), (1, 4, 4), (2, 4, 4)])
 def test_pictures_of_any_shape(shape):
-    uri = _picture(np.linspace(-1, 1, int(np.prod(shape))), shape, -1, 1)
+    uri = thumbnail(np.linspace(-1, 1, int(np.prod(shape))), shape, -1, 1)
     import io
 
     with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as picture:
@@ -246,14 +250,13 @@ def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit)
     figures = page.locator("#doubtful figure")
     assert figures.count() == 8
     assert "of them its own" in figures.first.inner_text()
-    doubts = [item["entropy"] for item in record["evaluation"]["doubtful"]]
+    doubts = [item.entropy for item in record.evaluation.doubtful]
     assert doubts == sorted(doubts, reverse=True)
     assert "Laplace's approximation" in page.locator("header").inner_text()
-    agrees = record["posterior"]["laplace"][1] > record["posterior"]["laplace"][0]
-    assert (
-        "It agrees" if agrees == (record["posterior"]["probabilities"][1] > 0.5) else "It disagrees"
-    ) in page.content()
-    assert all(0 <= item["epistemic"] <= item["entropy"] + 1e-6 for item in record["evaluation"]["doubtful"])
+    posterior = record.model.posterior
+    agrees = (posterior.laplace[1] > posterior.laplace[0]) == (posterior.probabilities[1] > 0.5)
+    assert ("It agrees" if agrees else "It disagrees") in page.content()
+    assert all(0 <= item.epistemic <= item.entropy + 1e-6 for item in record.evaluation.doubtful)
 
 
 def test_a_huge_group_is_said_to_be_sampled(tmp_path):
@@ -267,7 +270,7 @@ def test_a_huge_group_is_said_to_be_sampled(tmp_path):
 
 def test_a_mixture_of_schemes_is_not_called_invariant(tmp_path):
     record = fit(Settings("digits:rotated", ("rot90",), "paper", examples=300, **QUICK), tmp_path / "run")
-    assert not record["exact"]
+    assert not record.model.exact
     page = (tmp_path / "run/report.html").read_text()
     assert "exactly invariant to" not in page
     assert "mixes weight-sharing schemes, most of all" in page

@@ -12,7 +12,8 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet.estimator import persistence
-from invariantnet.estimator.persistence import MODEL, RUN, folded
+from invariantnet.estimator.persistence import MODEL, RUN
+from invariantnet.nn.folding import folded
 
 DIGITS = inv.datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:300], np.array([f"digit {d}" for d in DIGITS.y_train[:300]])
@@ -21,7 +22,7 @@ SMALL = {"input_shape": (8, 8), "hidden": 16, "n_networks": 1, "epochs": 5, "ran
 
 
 def own_backbone(shape, outputs):
-    return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 12), nn.Tanh(), nn.Linear(12, outputs))
+    return nn.Sequential(nn.Linear(int(np.prod(shape)), 12), nn.Tanh(), nn.Linear(12, outputs))
 
 
 MINE = inv.Group.from_permutations(inv.symmetry("vflip", shape=(8, 8)).generators, name="mine")
@@ -69,6 +70,13 @@ def test_exported_network_predicts_the_same_in_batches_of_any_size(tmp_path, cas
     for n in (1, 7, 100):
         (ours,) = session.run(None, {"x": DIGITS.x_test[:n].reshape(n, 8, 8)})
         np.testing.assert_allclose(ours, clf.predict_proba(DIGITS.x_test[:n]), atol=1e-4)
+    told = session.get_modelmeta().custom_metadata_map
+    assert json.loads(told["invariantnet.classes"]) == clf.classes_.tolist()
+    assert json.loads(told["invariantnet.input_shape"]) == [8, 8]
+    assert told["invariantnet.input_layout"] == "batch, height, width"
+    assert f"multiplies them by {clf.scale_:g}" in told["invariantnet.input_scaling"]
+    assert told["invariantnet.symmetry"] == clf.symmetry_.name
+    assert told["invariantnet.version"] == inv.__version__
     plain = folded(clf.network_)
     exported = torch.export.export(plain, (torch.from_numpy(X[:4]),))
     with torch.no_grad():
@@ -121,13 +129,13 @@ def without_a_tensor(record, model):
         (lambda r, m: (r, None), "cannot be read"),
         (lambda r, m: ("{", m), "is damaged: fit again"),
         (lambda r, m: ("[]", m), "was not written by InvariantNet"),
-        (lambda r, m: ({**r, "format": 99}, m), "has format 99, this version reads 1"),
+        (lambda r, m: ({**r, "format": 99}, m), "has format 99, this version reads 2"),
         (lambda r, m: (r, m[:1000]), "is damaged"),
         (lambda r, m: (r, b"\x80\x04cos\nsystem\n."), "is damaged"),
         (without_a_tensor, "do not fit together"),
         (lambda r, m: ({**r, "chosen": "nonsense"}, m), "do not fit together"),
         (lambda r, m: ({**r, "parameters": {**r["parameters"], "hidden": 7}}, m), "do not fit together"),
-        (lambda r, m: ({**r, "parameters": {"malice": 1}}, m), "do not fit together"),
+        (lambda r, m: ({**r, "parameters": {"malice": 1}}, m), "is damaged .parameters.malice is unknown."),
     ],
 )
 def test_damaged_foreign_or_newer_files_are_refused(saved, tmp_path, change, fault):

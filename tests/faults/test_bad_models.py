@@ -47,6 +47,14 @@ def generators(values):
     return tensors(lambda t: t.update({"hypotheses.1": values}))
 
 
+def examples(**changes):
+    def change(run, model):
+        changed = [{**example, **changes} for example in run["evaluation"]["examples"]]
+        return {**run, "evaluation": {**run["evaluation"], "examples": changed}}, model
+
+    return change
+
+
 MODELS = {
     "no record": lambda r, m: (None, m),
     "no tensors": lambda r, m: (r, None),
@@ -90,18 +98,18 @@ MODELS = {
     "another backbone": inside("parameters", backbone="cnn"),
     "a backbone that is a path": inside("parameters", backbone="os.system"),
     "no learned values": without("learned"),
-    "another input shape": inside("learned", input_shape_=[8, 8]),
-    "an input shape of a petabyte": inside("learned", input_shape_=[10**8, 10**8]),
-    "an input shape in words": inside("learned", input_shape_=["a", "b"]),
-    "an input shape that is null": inside("learned", input_shape_=None),
-    "more outputs": inside("learned", outputs_=10**10),
-    "more classes than outputs": inside("learned", classes_=["a", "b", "c"]),
-    "no classes": inside("learned", classes_=[]),
-    "classes that are lists": inside("learned", classes_=[[1], [2]]),
-    "a scale that is null": inside("learned", scale_=None),
-    "a scale in words": inside("learned", scale_="large"),
+    "another input shape": inside("learned", input_shape=[8, 8]),
+    "an input shape of a petabyte": inside("learned", input_shape=[10**8, 10**8]),
+    "an input shape in words": inside("learned", input_shape=["a", "b"]),
+    "an input shape that is null": inside("learned", input_shape=None),
+    "more outputs": inside("learned", outputs=10**10),
+    "more classes than outputs": inside("learned", classes=["a", "b", "c"]),
+    "no classes": inside("learned", classes=[]),
+    "classes that are lists": inside("learned", classes=[[1], [2]]),
+    "a scale that is null": inside("learned", scale=None),
+    "a scale in words": inside("learned", scale="large"),
     "learned values of other names": inside("learned", predict="malice", __class__="malice"),
-    "another number of features": inside("learned", n_features_in_=4),
+    "another number of features": inside("learned", n_features_in=4),
     "an order of zero": lambda r, m: ({**r, "hypotheses": [{**h, "order": 0} for h in r["hypotheses"]]}, m),
     "an order in words": lambda r, m: ({**r, "hypotheses": [{**h, "order": "two"} for h in r["hypotheses"]]}, m),
     "an order of a googol": lambda r, m: (
@@ -139,16 +147,10 @@ REPORTS = {
     "settings that are a list": record(settings=[1]),
     "no evaluation": without("evaluation"),
     "evaluation that is text": record(evaluation="good"),
-    "examples of unknown classes": inside(
-        "evaluation", examples=[{"label": 99, "copies": [], "chosen": [], "plain": []}]
-    ),
+    "examples of unknown classes": examples(label=99),
     "examples that are numbers": inside("evaluation", examples=[1, 2]),
-    "examples of another length": inside(
-        "evaluation",
-        examples=[
-            {"label": 0, "copies": [[1.0]], **{k: [{"class": 0, "probability": 1.0}] for k in ("chosen", "plain")}}
-        ],
-    ),
+    "examples with fewer answers": examples(chosen=[]),
+    "fewer examples": inside("evaluation", examples=[]),
     "calibration in words": inside("evaluation", calibration=[{"stated": "a", "observed": "b", "count": "c"}]),
     "accuracy in words": inside("data", test_accuracy="high"),
     "race of others": inside("posterior", race=[{"examples": 1, "log_evidence": {"x": 0}, "probabilities": {}}]),

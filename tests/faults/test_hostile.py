@@ -13,10 +13,10 @@ from bad_inputs import X, Y, damaged, photos
 import invariantnet
 from invariantnet import InvariantClassifier
 from invariantnet import data as datasets
+from invariantnet.app.runs import EVALUATION, write_report
 from invariantnet.estimator.persistence import MODEL, RUN
 from invariantnet.inference.cache import FolderCache, NetworkKey
 from invariantnet.inference.scoring import BlockScore
-from invariantnet.report import write_report
 
 SOURCES = sorted(Path(invariantnet.__file__).parent.rglob("*.py"))
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "subprocess", "yaml", "code"}
@@ -94,7 +94,7 @@ READERS = {
     "image": lambda path, fitted: _image(path),
     "tensors": lambda path, fitted: InvariantClassifier.load(_model(path, fitted, MODEL)),
     "record": lambda path, fitted: InvariantClassifier.load(_model(path, fitted, RUN)),
-    "plain network": lambda path, fitted: write_report(_model(path, fitted, "plain.safetensors")),
+    "baseline": lambda path, fitted: write_report(_model(path, fitted, EVALUATION)),
     "score": lambda path, fitted: _score(path),
 }
 
@@ -151,10 +151,11 @@ def test_code_in_a_record_is_text(tmp_path, fitted):
             return [everywhere(v) for v in value]
         return code if isinstance(value, str) else value
 
-    kept = ("format", "kind", "parameters", "hypotheses", "chosen", "posterior", "history", "model_sha256")
+    free = ("learned", "verdict", "versions", "data")
 
     def change(run, model):
-        return {k: v if k in kept else everywhere(v) for k, v in run.items()}, model
+        settings = {**run["settings"], "data": code, "symmetries": [code]}
+        return {**run, **{part: everywhere(run[part]) for part in free}, "settings": settings}, model
 
     folder = damaged(fitted, tmp_path / "run", change)
     clf = InvariantClassifier.load(folder)

@@ -16,7 +16,9 @@ from bad_inputs import TINY, X, Y
 from invariantnet._system import files as storage
 from invariantnet._system.files import PART, locked, write_text
 from invariantnet.app.cli import main
-from invariantnet.app.runs import Settings, digest, fit
+from invariantnet.app.preparation import prepare
+from invariantnet.app.record import Settings
+from invariantnet.app.runs import fit
 from invariantnet.inference.scoring import Scorer
 from studies import faults
 
@@ -80,15 +82,13 @@ def test_a_disk_that_fails_is_one_line_and_the_run_goes_on_later(here, capfd, mo
 
 
 def test_scores_of_other_data_are_not_taken_for_ours(tmp_path):
-    from invariantnet import data as datasets
-
     path = tmp_path / "data.npz"
     settings = Settings(str(path), ("hflip",), **TINY)
     seen = set()
     for x, y in ((X, Y), (X + 1, Y), (X, Y[::-1]), (X, np.char.upper(Y))):
         np.savez(path, x=x, y=y)
-        seen.add(digest(settings, datasets.load(path)))
-    seen.add(digest(settings, datasets.load(path, shape=(16,))))
+        seen.add(prepare(settings).digest)
+    seen.add(prepare(settings, shape=(16,)).digest)
     assert len(seen) == 5
 
 

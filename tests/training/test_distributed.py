@@ -12,7 +12,8 @@ from torch import nn
 
 from invariantnet import InvariantClassifier
 from invariantnet.app import runs as module
-from invariantnet.app.runs import Settings, fit
+from invariantnet.app.record import Settings
+from invariantnet.app.runs import fit
 from invariantnet.data import load
 from invariantnet.training import distributed as team
 from invariantnet.training.distributed import Team, together
@@ -84,7 +85,7 @@ def test_running_statistics_are_the_mean_of_all_processes():
 def test_others_wait_until_what_an_earlier_run_left_is_gone(tmp_path, monkeypatch):
     settings = Settings("digits:rotated", ("rot90",), examples=60, hidden=4, n_networks=1, epochs=1)
     record = fit(settings, tmp_path)
-    InvariantClassifier.load(tmp_path).save(tmp_path / "unfinished" / record["digest"] / "fitted")
+    InvariantClassifier.load(tmp_path).save(tmp_path / "unfinished" / record.digest / "fitted")
     other = Team()
     other.rank, other.wait = 1, lambda: shutil.rmtree(tmp_path / "unfinished")
     monkeypatch.setattr(team, "_ours", other)

@@ -1,82 +1,67 @@
-"""`invariantnet fit` and `predict`: from a data set to a folder with a verdict, a network and a page; and back."""
+"""`invariantnet fit`: from a data set to a folder with a verdict, a network and a page."""
 
-import codecs
-import contextlib
-import csv
 import hashlib
-import json
 import re
 import shutil
 import sys
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.torch
+from torch import Tensor, nn
 
-from invariantnet import data as datasets
-from invariantnet._system.files import locked, replacing, writable_file, writable_folder, write_bytes
-from invariantnet.choices import Method, Uncertainty
-from invariantnet.data import Dataset
-from invariantnet.data.fingerprint import fingerprint
-from invariantnet.estimator import InvariantClassifier, persistence
+from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
+from invariantnet.app.preparation import Prepared, make_classifier, prepare
+from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
+from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator.persistence import (
+    MODEL,
+    RUN,
+    UNFINISHED,
+    check_digest,
+    read_model_record,
+    read_tensors,
+)
 from invariantnet.inference.cache import FolderCache
-from invariantnet.report import evaluate, fit_plain, write_report
+from invariantnet.nn import mlp
+from invariantnet.report.evaluation import ShownInputs, evaluate, fit_plain
+from invariantnet.report.page import Subject, render
+from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.training.distributed import our_team
 
-PLAIN = "plain.safetensors"
-CHUNK = 2**22
-"""Numbers of inputs that are predicted at once."""
-SEEDS = 2**32
+EVALUATION, REPORT = "evaluation.safetensors", "report.html"
+"""Names inside the folder of a run: the baseline and the inputs that the page shows, and the page."""
+
+BASELINE = "baseline."
+"""Prefix of the tensors that hold the weights of the baseline."""
+
+FITTED = "fitted"
+"""Folder of the fitted model while the run has not ended."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a run is about; equal settings give equal runs."""
+def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) -> RunRecord | None:
+    """Fit a classifier and write everything about it to a folder.
 
-    data: str
-    symmetries: tuple[str, ...] | str
-    method: Method = "evidence"
-    backbone: str = "mlp"
-    hidden: int = 100
-    n_networks: int = 2
-    epochs: int | None = None
-    tolerance: float = 0.0
-    uncertainty: Uncertainty = "none"
-    second_opinion: bool = False
-    examples: int | None = None
-    test_share: float = 0.2
-    seed: int = 0
-    n_jobs: int = 1
+    Args:
+        settings: What to do.
+        out: Folder to write to.
+        resume: Whether to go on with an interrupted run of the same settings and data.
+        reading: Options of `datasets.load`.
 
+    Returns:
+        The record; None in the processes that only help another to train.
 
-def digest(settings: Settings, data: Dataset) -> str:
-    """Names the folder of unfinished work: that of other settings or other data is none of ours.
-
-    The number of processes does not change results, and neither does the name of a file.
+    Raises:
+        ValueError: If settings, data or folder cannot be used.
     """
-    fields = {k: v for k, v in asdict(settings).items() if k not in ("n_jobs", "data")}
-    parts = (data.x_train, data.y_train), (data.x_test, data.y_test)
-    about = [fields, [fingerprint(*part) for part in parts], data.shape, data.class_names]
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) -> dict[str, Any]:
-    """Fit a classifier, write everything about it to `out`, and return the record."""
-    if settings.examples is not None and settings.examples < 2:
-        raise ValueError(f"{settings.examples} examples are too few to learn from: ask for more.")
-    if not 0 <= settings.test_share < 1:
-        raise ValueError(f"a test share of {settings.test_share} is no share: pass a number from 0 to below 1.")
-    if not 0 <= settings.seed < SEEDS:
-        raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
-    data = _with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
-    work = out / persistence.UNFINISHED
-    store = FolderCache(work / digest(settings, data), writes=not our_team().rank)
+    prepared = prepare(settings, **reading)
+    work = out / UNFINISHED
+    cache = FolderCache(work / prepared.digest, writes=not our_team().rank)
     if our_team().rank:
-        record = _finished(out, store) if resume else None
+        finished = resume and _is_finished(out, cache)
         our_team().wait()  # until what an earlier run left is gone
-        return record or _fit(settings, data, out, store)
+        return None if finished else _fit(settings, prepared, out, cache)
     writable_folder(out)
     if work.exists() and not _is_ours(work):
         raise ValueError(
@@ -85,16 +70,41 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     with locked(out):
         if work.exists() and not resume:
             shutil.rmtree(work)
-        finished = resume and _finished(out, store)
+        finished = resume and _is_finished(out, cache)
         our_team().wait()
-        if finished:
-            print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
-            return _closed(out)
-        return _fit(settings, data, out, store)
+        if not finished:
+            return _fit(settings, prepared, out, cache)
+        print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
+        return _close(out)
+
+
+def write_report(folder: Path) -> Path:
+    """Write the page of a run beside its record; nothing is trained.
+
+    Args:
+        folder: Folder of the run.
+
+    Returns:
+        The file that was written.
+
+    Raises:
+        ValueError: If the folder holds no run, or a damaged one.
+    """
+    record = read_run(folder)
+    if record is None:
+        raise ValueError(f"{folder} holds a model that was saved from Python: `invariantnet fit` makes reports.")
+    clf, tensors = InvariantClassifier.load(folder), read_tensors(folder / EVALUATION)
+    check_digest(folder, EVALUATION, record.evaluation_sha256)
+    try:
+        page = render(_subject(record, clf, tensors))
+    except Exception as error:  # files of a stranger can hold anything anywhere
+        raise ValueError(f"no page can be made of {folder / RUN} ({error}): fit again.") from None
+    write_text(folder / REPORT, page)
+    return folder / REPORT
 
 
 def _is_ours(work: Path) -> bool:
-    """Whether it holds nothing but folders that are named by a digest: what a fit leaves, and may remove."""
+    """Whether a folder holds nothing but folders named by a digest: what a fit leaves, and may remove."""
     return (
         not work.is_symlink()
         and work.is_dir()
@@ -102,121 +112,89 @@ def _is_ours(work: Path) -> bool:
     )
 
 
-def _finished(out: Path, store: FolderCache) -> dict[str, Any] | None:
-    """The record of a run of the same settings and data whose networks are there."""
-    work = store.folder.parent
-    if work.exists() and any(folder != store.folder for folder in work.iterdir()):
-        return None  # another run had begun to write over it
+def _is_finished(out: Path, cache: FolderCache) -> bool:
+    """Whether a run of the same settings, data and version is complete but for its page."""
+    work = cache.folder.parent
+    if work.exists() and any(folder != cache.folder for folder in work.iterdir()):
+        return False  # another run had begun to write over it
     try:
-        stored = persistence.read_record(out)
+        record = read_run(out)
+        if record is None or record.digest != cache.folder.name:
+            return False
         InvariantClassifier.load(out)
-        persistence.read_tensors(out / PLAIN)
-    except ValueError:
-        return None
-    return stored if stored.get("digest") == store.folder.name else None
+        check_digest(out, EVALUATION, record.evaluation_sha256)
+    except (ValueError, OSError):
+        return False
+    return True
 
 
-def _closed(out: Path) -> dict[str, Any]:
-    """The record, when the page is written too and nothing of the work is left."""
-    write_report(out)
-    shutil.rmtree(out / persistence.UNFINISHED, ignore_errors=True)
-    return persistence.read_record(out)
-
-
-def _fit(settings: Settings, data: Dataset, out: Path, store: FolderCache) -> dict[str, Any]:
-    keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
-    x, y = data.x_train[keep], data.y_train[keep]
-    clf = InvariantClassifier(
-        settings.symmetries,
-        data.shape,
-        settings.method,
-        backbone=settings.backbone,
-        hidden=settings.hidden,
-        n_networks=settings.n_networks,
-        epochs=settings.epochs,
-        tolerance=settings.tolerance,
-        uncertainty=settings.uncertainty,
-        second_opinion=settings.second_opinion,
-        n_jobs=settings.n_jobs,
-        random_state=settings.seed,
-        verbose=int(our_team().rank == 0),
-    )
+def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) -> RunRecord | None:
+    data, fitted = prepared.data, cache.folder / FITTED
     names = np.array(data.class_names)
-    fitted = store.folder / "fitted"
-    if (fitted / persistence.RUN).exists():
+    labels = names[data.y_train]
+    if (fitted / RUN).exists():
         clf = InvariantClassifier.load(fitted)
     else:
-        clf.fit_with(x, names[y], cache=store)
+        clf = make_classifier(settings, data.shape, verbose=int(our_team().rank == 0))
+        clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
         if not our_team().rank:
             clf.save(fitted)
-    plain = fit_plain(clf, x, names[y], settings.seed)
+    baseline = fit_plain(clf, data.x_train, labels, settings.seed)
+    our_team().wait()
     if our_team().rank:
-        return persistence.record(clf)
-    evaluation = evaluate(clf, plain, data.x_test, names[data.y_test])
-    write_bytes(out / PLAIN, safetensors.torch.save(plain.state_dict()))
-    persistence.save(
-        clf,
-        out,
-        data={
-            "source": data.provenance,
-            "examples": len(x),
-            "columns": data.columns,
-            "test_accuracy": evaluation["accuracy"]["chosen"][clf.hypotheses_[0].name]
-            if len(data.x_test)
-            else None,
-        },
-        settings=asdict(settings),
-        digest=store.folder.name,
+        return None
+    evaluation, shown = evaluate(clf, baseline, data.x_test, names[data.y_test])
+    content = safetensors.torch.save(_evaluation_tensors(baseline, shown))
+    record = RunRecord(
+        data=DataRecord(
+            source=data.provenance,
+            examples=len(data.x_train),
+            columns=data.columns,
+            test_accuracy=evaluation.accuracy.chosen[TRIVIAL] if evaluation.test_examples else None,
+        ),
+        settings=settings,
+        digest=prepared.digest,
         evaluation=evaluation,
+        evaluation_sha256=hashlib.sha256(content).hexdigest(),
+        model=read_model_record(fitted),
     )
-    return _closed(out)
+    write_bytes(out / EVALUATION, content)
+    write_run(out, record)
+    # The last step: until here the fitted model is still among the unfinished work, and a crash loses nothing.
+    (fitted / MODEL).replace(out / MODEL)
+    return _close(out)
 
 
-def predict(run: Path, source: str, out: Path | None, **reading: Any) -> None:
-    """Labels and probabilities of new inputs as CSV, to a file or to standard output, a few at a time.
-
-    Embedded data is moved and permuted as it was for the fit, and of a table the columns are those of the fit.
-    """
-    clf, record = InvariantClassifier.load(run), persistence.read_record(run)
-    if out is not None:
-        writable_file(out)
-    seed, columns = record.get("settings", {}).get("seed", 0), record.get("data", {}).get("columns")
-    names, x = datasets.load_inputs(source, seed=seed, shape=clf.input_shape_, columns=columns, **reading)
-    with contextlib.nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file:
-        lines = codecs.getwriter("utf-8")(file, "backslashreplace")
-        writer = csv.writer(lines, lineterminator="\n")
-        writer.writerow(["input", "label", *(f"p({c})" for c in clf.classes_)])
-        size = max(1, CHUNK // clf.n_features_in_)
-        for start in range(0, len(x), size):
-            p = clf.predict_proba(x[start : start + size])
-            labels = clf.classes_[p.argmax(1)]
-            writer.writerows(
-                [names[start + i], labels[i], *(f"{v:.6f}" for v in row)] for i, row in enumerate(p.tolist())
-            )
+def _close(out: Path) -> RunRecord | None:
+    """Write the page, and remove what is left of the work."""
+    write_report(out)
+    shutil.rmtree(out / UNFINISHED, ignore_errors=True)
+    return read_run(out)
 
 
-def _with_test_set(data: Dataset, settings: Settings) -> Dataset:
-    """A share of the examples to test on, where the data has no test set of its own."""
-    share = round(settings.test_share * len(data.x_train))
-    if len(data.x_test) or not share:
-        return data
-    if len(data.x_train) - share < 2:
-        raise ValueError(
-            f"a test share of {settings.test_share} leaves too few of {len(data.x_train)} examples to learn from: "
-            "lower it, or pass more data."
-        )
-    order = np.random.default_rng(settings.seed).permutation(len(data.x_train))
-    # Of every class an example is left to learn from.
-    _, last = np.unique(data.y_train[order][::-1], return_index=True)
-    kept = np.isin(np.arange(len(order)), len(order) - 1 - last)
-    order = np.concatenate([order[~kept], order[kept]]) if kept[:share].any() else order
-    share = min(share, len(order) - int(kept.sum()))
-    test, train = order[:share], order[share:]
-    return replace(
-        data,
-        x_train=data.x_train[train],
-        y_train=data.y_train[train],
-        x_test=data.x_train[test],
-        y_test=data.y_train[test],
-        provenance=f"{data.provenance}, {share} of its {len(order)} examples kept for testing",
+def _evaluation_tensors(baseline: nn.Module, shown: ShownInputs) -> dict[str, Tensor]:
+    weights = {f"{BASELINE}{name}": value.cpu() for name, value in baseline.state_dict().items()}
+    return {**weights, "examples": shown.examples.cpu().clone(), "doubtful": shown.doubtful.cpu().clone()}
+
+
+def _subject(record: RunRecord, clf: InvariantClassifier, tensors: dict[str, Tensor]) -> Subject:
+    """What the page of a run is about."""
+    baseline = mlp(clf.input_shape_, clf.outputs_, clf.hidden)
+    baseline.load_state_dict(
+        {name.removeprefix(BASELINE): value for name, value in tensors.items() if name.startswith(BASELINE)}
     )
+    return Subject(
+        title=record.settings.data,
+        source=record.data.source,
+        examples=record.data.examples,
+        model=record.model,
+        classifier=clf,
+        evaluation=record.evaluation,
+        inputs=ShownInputs(tensors["examples"], tensors["doubtful"]),
+        baseline=baseline,
+        settings=tuple((name.replace("_", " "), _as_text(value)) for name, value in vars(record.settings).items()),
+    )
+
+
+def _as_text(value: Any) -> str:
+    return "default" if value is None else ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -4,15 +4,13 @@ import contextlib
 import html
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -25,15 +23,14 @@ from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
-from invariantnet.estimator import onnx as exporting
-from invariantnet.estimator import persistence
+from invariantnet.estimator.persistence import Trainings
+from invariantnet.estimator.stored import Backbone, StoredEstimator
 from invariantnet.estimator.validation import check_parameters, checked_inputs, usable_device
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates, compared_units
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import DECAYED, DEEP, LITTLE_DECAY, Compared
-from invariantnet.likelihoods import Likelihood
 from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
@@ -42,7 +39,6 @@ from invariantnet.training.loop import train
 from invariantnet.uncertainty import train_uncertain, trainings
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
-Backbone = Callable[[tuple[int, ...], int], nn.Module]
 
 FINAL = Training(
     batch_size=128, learning_rate=1e-2, weight_decay=0.1, validation=0.0, schedule="one-cycle", min_steps=500
@@ -52,10 +48,9 @@ FINAL = Training(
 SMALL = 1_000_000
 
 
-class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
+class InvariantEstimator(StoredEstimator):
     """What classifier and regressor share."""
 
-    likelihood: ClassVar[Likelihood]
     comparison: ClassVar[Compared] = DECAYED
     """How MLPs are trained to be compared."""
     methods: ClassVar[tuple[str, ...]] = get_args(Method)
@@ -115,8 +110,20 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         *,
         cache: ScoreCache | None = None,
+        known_fingerprint: str | None = None,
     ) -> Fitted:
-        """Fit, and keep the score of every network of the comparison in `cache`; what is there is not repeated."""
+        """Fit as `fit` does, and keep the score of every network of the comparison.
+
+        Args:
+            X: Inputs.
+            y: Targets.
+            sample_weight: Weight of each example.
+            cache: Scores of finished networks: what is there is not trained again, and new scores go into it.
+            known_fingerprint: Fingerprint of the data, where the caller has computed it already.
+
+        Returns:
+            The estimator itself.
+        """
         check_parameters(self)
         for name in ("path_", "cpu_seconds_"):  # of an earlier fit by another method
             self.__dict__.pop(name, None)
@@ -135,7 +142,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         device = usable_device(self.device)
         w = None if weights is None else torch.from_numpy(weights).to(device)
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
-        self.fingerprint_ = fingerprint(values, targets)
+        self.fingerprint_ = known_fingerprint or fingerprint(values, targets)
         # A power of ten that brings the inputs to order one: a change of units changes nothing.
         squares = sum(float(part.double().square().sum()) for part in blocks(x))
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
@@ -151,20 +158,25 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
         return self
 
-    def save(self, folder: str | Path) -> None:
-        """Write `model.safetensors` and `run.json` into a folder."""
-        check_is_fitted(self, "network_")
-        persistence.save(self, Path(folder))
+    @property
+    def trainings(self) -> Trainings:
+        """How the networks of a fit are trained."""
+        if self.method == "paper":
+            return Trainings(None, Training() if self.epochs is None else Training(epochs=self.epochs))
+        compared = HeldOut().training if self.method == "heldout" else self._compared.training
+        return Trainings(compared, final_training(self.epochs, 50 if self.backbone == "mlp" else 12))
 
-    @classmethod
-    def load(cls: type[Fitted], folder: str | Path, *, backbone: Backbone | None = None) -> Fitted:
-        """Read what `save` wrote; a backbone of one's own has to be given again, as no code is stored."""
-        return persistence.load(cls, Path(folder), backbone)
+    def make_network(self, symmetry: Group) -> nn.Module:
+        """The final network as it would be for a symmetry, untrained.
 
-    def export(self, path: str | Path) -> None:
-        """Write an ONNX file: inputs (n, *input_shape), outputs as `predict_proba` or `predict` gives them."""
-        check_is_fitted(self, "network_")
-        exporting.export_onnx(self, Path(path))
+        Args:
+            symmetry: One of `hypotheses_`.
+
+        Returns:
+            The backbone, averaged over the symmetry.
+        """
+        pool: Pool = self.pool if self.placement == "features" else "mean"
+        return self._symmetrized(self._module(self.hidden), symmetry, pool)
 
     def make_final_network(self) -> nn.Module:
         """The network for `symmetry_`, untrained."""
@@ -178,8 +190,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
                     "group, or use another method."
                 )
             return network
-        pool: Pool = self.pool if self.placement == "features" else "mean"
-        return self._symmetrized(self._module(self.hidden), self.symmetry_, pool)
+        return self.make_network(self.symmetry_)
 
     def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
         """How unsure each prediction is: in total, and of that `aleatoric` and `epistemic`.
@@ -246,7 +257,7 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
     def _train_final(self, chosen: str, examples: Examples, seed: int) -> None:
         """The network that is invariant to the chosen group, trained on everything."""
         self.symmetry_ = next(g for g in self.hypotheses_ if g.name == chosen)
-        final = final_training(self.epochs, 50 if self.backbone == "mlp" else 12)
+        final = self.trainings.final
         steps = final.steps(len(examples)) * trainings(self.uncertainty)
         with training_bar(
             steps, f"the network, invariant to {self.symmetry_.name}", visible=self.verbose > 0
@@ -273,15 +284,13 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
             placement=self.placement,
             scale=self.scale_,
             seed=seed,
-            input_shape=self._network_shape,
         )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(examples)))
         self.path_ = result.history.schemes
         self._train_final(self.posterior_.favourite, examples, seed)
 
     def _fit_paper(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
-        config = Training() if self.epochs is None else Training(epochs=self.epochs)
-        self.network_, self.history_ = train(self.make_final_network, examples, config, seed)
+        self.network_, self.history_ = train(self.make_final_network, examples, self.trainings.final, seed)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
         self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(examples))
@@ -329,20 +338,8 @@ class InvariantEstimator(BaseEstimator):  # type: ignore[misc]
         return self._symmetrized(module, group, "mean")
 
     def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
-        return Symmetrized(
-            module,
-            [group],
-            self.placement,
-            pool,
-            scale=self.scale_,
-            probabilities=self.likelihood.averages_probabilities,
-            input_shape=self._network_shape,
-        )
-
-    @property
-    def _network_shape(self) -> tuple[int, ...] | None:
-        """Shape in which the backbone takes an input; built-in ones take flat inputs."""
-        return self.input_shape_ if callable(self.backbone) else None
+        probabilities = self.likelihood.averages_probabilities
+        return Symmetrized(module, [group], self.placement, pool, scale=self.scale_, probabilities=probabilities)
 
     def _module(self, hidden: int, **options: Any) -> nn.Module:
         if callable(self.backbone):

@@ -1,5 +1,6 @@
 """Classes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from invariantnet import metrics
 from invariantnet.estimator.base import InvariantEstimator
+from invariantnet.estimator.onnx import Deployed
 from invariantnet.estimator.validation import as_column
 from invariantnet.likelihoods import Categorical
 from invariantnet.training.loop import predict
@@ -23,8 +25,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
         method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
             π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
-        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network, which
-            receives inputs of shape (n, *input_shape).
+        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network.
         hidden: width of the hidden layer of the built-in backbones.
         placement: where the network is averaged over the group; see `nn.Symmetrized`.
         pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
@@ -80,6 +81,9 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
 
     def _log_probabilities(self, X: Any) -> Tensor:
         return predict(self._fitted(), self._tensor(X), self.likelihood).cpu()
+
+    def _deployed(self) -> Deployed:
+        return replace(super()._deployed(), class_names=tuple(str(c) for c in self.classes_.tolist()))
 
     def _split_uncertainty(self, draws: Tensor) -> dict[str, np.ndarray]:
         return metrics.split_uncertainty(draws.exp().numpy())

@@ -1,9 +1,12 @@
-"""A fitted network for other programs: ONNX, checked against torch."""
+"""A fitted network for other programs: an ONNX file that says what its inputs and outputs mean."""
 
 import copy
+import importlib.util
+import json
 import logging
 import tempfile
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +15,98 @@ import torch
 from torch import Tensor, nn
 
 from invariantnet._system.files import writable_file, write_bytes
-from invariantnet.estimator.persistence import folded
+from invariantnet._system.words import package_version
 from invariantnet.likelihoods import Likelihood
-from invariantnet.nn.mixture import make_buffers_dense
+from invariantnet.nn.folding import folded, is_exact
 
 CLOSE = 1e-4
+"""Largest difference to torch, in probability or in standard deviations of the target."""
+
+NEEDED = ("onnx", "onnxscript", "onnxruntime")
+"""Packages of the extra `onnx`."""
+
+AXES = {1: "features", 2: "height, width", 3: "channels, height, width"}
+"""What the axes of an input are, by their number."""
 
 
-def export_onnx(estimator: Any, path: Path) -> None:
-    """Write an ONNX file and check it against torch."""
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise ValueError(f"{error.name} is missing: pip install 'invariantnet[onnx]'.") from None
+@dataclass(frozen=True)
+class Deployed:
+    """A network, and what its inputs and outputs mean.
+
+    Args:
+        network: The trained network, from flat inputs to outputs.
+        likelihood: Says what the outputs mean.
+        input_shape: Shape of one input.
+        scale: Factor by which the network multiplies its inputs.
+        symmetry: Name of the symmetry of the network.
+        class_names: Names of the classes; empty for a regressor.
+        target_scale: Unit of the network's predictions, for a regressor.
+        target_mean: Target that the network's zero stands for, for a regressor.
+    """
+
+    network: nn.Module
+    likelihood: Likelihood
+    input_shape: tuple[int, ...]
+    scale: float
+    symmetry: str
+    class_names: tuple[str, ...] = ()
+    target_scale: float = 1.0
+    target_mean: float = 0.0
+
+    def metadata(self) -> dict[str, str]:
+        """What a program needs to know to use the file, by keys that begin with `invariantnet.`."""
+        axes = AXES.get(len(self.input_shape), "any axes")
+        facts = {
+            "version": package_version(),
+            "symmetry": self.symmetry,
+            "exact": json.dumps(is_exact(self.network)),
+            "input_shape": json.dumps(self.input_shape),
+            "input_layout": f"batch, {axes}",
+            "input_scaling": f"units of the data that was fitted; the network multiplies them by {self.scale:g}",
+            "output": "probability of each class"
+            if self.class_names
+            else "predicted number, in units of the data that was fitted",
+            "classes": json.dumps(self.class_names, ensure_ascii=False),
+        }
+        return {f"invariantnet.{name}": value for name, value in facts.items()}
+
+
+def export_onnx(deployed: Deployed, path: Path) -> None:
+    """Write an ONNX file and check that it predicts what torch predicts.
+
+    Args:
+        deployed: The network and what it means.
+        path: File to write.
+
+    Raises:
+        ValueError: If a package is missing, the file cannot be written, or the exported network differs.
+    """
+    for name in NEEDED:
+        if importlib.util.find_spec(name) is None:
+            raise ValueError(f"{name} is missing: pip install 'invariantnet[onnx]'.")
     writable_file(path)
-    ours = make_buffers_dense(copy.deepcopy(estimator.network_))
-    network, reference = (_Deployed(estimator, inner.cpu()).eval() for inner in (folded(ours), ours))
-    scale = max(1.0, *(abs(v) for v in network.affine))  # numbers have the units of the targets
-    example = torch.rand(3, *estimator.input_shape_, generator=torch.Generator().manual_seed(0)) / estimator.scale_
+    ours = copy.deepcopy(deployed.network).cpu()
+    network, reference = (_Predicting(deployed, inner).eval() for inner in (folded(ours), ours))
+    example = torch.rand(3, *deployed.input_shape, generator=torch.Generator().manual_seed(0)) / deployed.scale
+    content = _with_metadata(_exported(network, example), deployed.metadata())
+    _check(content, reference, example, max(1.0, abs(deployed.target_scale), abs(deployed.target_mean)))
+    write_bytes(path, content)
+
+
+class _Predicting(nn.Module):
+    """From inputs in their shape to what the estimator predicts."""
+
+    def __init__(self, deployed: Deployed, network: nn.Module) -> None:
+        super().__init__()
+        self.network, self.classifies = network, deployed.likelihood.averages_probabilities
+        self.scale, self.mean = deployed.target_scale, deployed.target_mean
+
+    def forward(self, x: Tensor) -> Tensor:
+        output = self.network(x.flatten(1))
+        return output.softmax(-1) if self.classifies else output[:, 0] * self.scale + self.mean
+
+
+def _exported(network: nn.Module, example: Tensor) -> bytes:
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         # torch warns of its own inner workings.
         warnings.simplefilter("ignore")
@@ -48,27 +123,25 @@ def export_onnx(estimator: Any, path: Path) -> None:
             output_names=["y"],
             dynamic_shapes={"x": {0: torch.export.Dim("batch")}},
         )
-        session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
-        for batch in (example, example[:1]):
-            with torch.no_grad():
-                difference = np.abs(session.run(None, {"x": batch.numpy()})[0] - reference(batch).numpy()).max()
-            if not difference <= CLOSE * scale:
-                raise ValueError(f"the exported network differs by {difference:.1g}: please report this.")
-        write_bytes(path, file.read_bytes())
+        return file.read_bytes()
 
 
-class _Deployed(nn.Module):
-    """From inputs in their shape to what the estimator predicts."""
+def _with_metadata(content: bytes, metadata: dict[str, str]) -> bytes:
+    import onnx
 
-    def __init__(self, estimator: Any, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-        self.likelihood: Likelihood = estimator.likelihood
-        self.affine = (getattr(estimator, "y_scale_", 1.0), getattr(estimator, "y_mean_", 0.0))
+    model: Any = onnx.load_model_from_string(content)
+    onnx.helper.set_model_props(model, metadata)
+    return model.SerializeToString()
 
-    def forward(self, x: Tensor) -> Tensor:
-        output = self.network(x.flatten(1))
-        if self.likelihood.averages_probabilities:
-            return output.softmax(-1)
-        scale, mean = self.affine
-        return output[:, 0] * scale + mean
+
+def _check(content: bytes, reference: nn.Module, example: Tensor, unit: float) -> None:
+    """Raise a ValueError if the file predicts other than the reference, for several examples or for one."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    for batch in (example, example[:1]):
+        with torch.no_grad():
+            expected = reference(batch).numpy()
+        difference = np.abs(session.run(None, {"x": batch.numpy()})[0] - expected).max()
+        if not difference <= CLOSE * unit:
+            raise ValueError(f"the exported network differs by {difference:.1g}: please report this.")

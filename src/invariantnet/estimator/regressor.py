@@ -2,6 +2,7 @@
 
 import copy
 import math
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.base import RegressorMixin
 from torch import Tensor
 
 from invariantnet.estimator.base import InvariantEstimator
+from invariantnet.estimator.onnx import Deployed
 from invariantnet.estimator.validation import as_column
 from invariantnet.inference.models import LITTLE_DECAY
 from invariantnet.likelihoods import Gaussian
@@ -49,6 +51,9 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
         mean, error = self.predict(X, return_std=True)
         reach = NormalDist().inv_cdf((1 + coverage) / 2) * error
         return mean - reach, mean + reach
+
+    def _deployed(self) -> Deployed:
+        return replace(super()._deployed(), target_scale=self.y_scale_, target_mean=self.y_mean_)
 
     def _split_uncertainty(self, draws: Tensor) -> dict[str, np.ndarray]:
         aleatoric = self.likelihood.error(draws).square().mean(0)

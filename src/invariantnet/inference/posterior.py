@@ -125,9 +125,8 @@ class SymmetryPosterior:
             self.names, self.orders, self.probabilities, self.log_evidence, strict=True
         ):
             bound = "≤ " if name in self.dropped else ""
-            lines.append(
-                f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {bound + format(evidence, '.1f'):>12}"
-            )
+            shown = "–" if np.isnan(evidence) else f"{bound}{evidence:.1f}"
+            lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}")
         return "\n".join([*lines, self.verdict])
 
     def within(self, tolerance: float) -> str:

@@ -1,10 +1,10 @@
-"""What the report shows of a network beyond its posterior: how it does on data it has not seen."""
+"""How a network does on data it has not seen: accuracies, calibration, examples, and its doubts."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from invariantnet import metrics
 from invariantnet._system.progress import training_bar
@@ -20,31 +20,126 @@ from invariantnet.training.loop import log_probabilities, train
 
 EPOCHS = 50
 SHOWN = 8
+"""Examples on the page: of as many classes, and as many doubtful ones."""
 COPIES = 8
+"""Copies of each example on the page."""
 BINS = 10
+"""Groups of predictions by their probability, for the calibration."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a network says of one input."""
+
+    label: int
+    """Index of the class."""
+    probability: float
+
+
+@dataclass(frozen=True)
+class ShownExample:
+    """A test input of which copies are shown, with the answers to each copy."""
+
+    label: int
+    """Index of the true class."""
+    chosen: tuple[Answer, ...]
+    baseline: tuple[Answer, ...]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A test input that the network is unsure of."""
+
+    label: int
+    """Index of the true class."""
+    answers: tuple[Answer, ...]
+    """The most probable classes."""
+    entropy: float
+    """Of the predicted probabilities, in nats."""
+    epistemic: float | None
+    """The part of the entropy that drawn networks disagree about; None for a single network."""
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Share of right answers on test inputs moved by each symmetry, by its name; `trivial` moves none."""
+
+    chosen: dict[str, float]
+    baseline: dict[str, float]
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Predictions of similar probability."""
+
+    stated: float
+    """Mean probability that the network gave its answers."""
+    observed: float
+    """Share of them that were right."""
+    count: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How the final network does on the test data, beside the baseline."""
+
+    test_examples: int
+    accuracy: Accuracies
+    scores: dict[str, float]
+    calibration: tuple[CalibrationBin, ...]
+    doubtful: tuple[Doubt, ...]
+    examples: tuple[ShownExample, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ShownInputs:
+    """The test inputs that a page shows, one row each, in the order of the evaluation."""
+
+    examples: Tensor
+    doubtful: Tensor
 
 
 def evaluate(
-    clf: InvariantClassifier, plain: nn.Module, x: np.ndarray | DiskArray, y: np.ndarray
-) -> dict[str, Any]:
-    """Accuracies under every candidate's transformations, calibration, and examples; on test data."""
+    clf: InvariantClassifier, baseline: nn.Module, x: np.ndarray | DiskArray, y: np.ndarray
+) -> tuple[Evaluation, ShownInputs]:
+    """Evaluate a fitted classifier on test data.
+
+    Args:
+        clf: The fitted classifier.
+        baseline: The network to compare it with.
+        x: Test inputs.
+        y: Their labels.
+
+    Returns:
+        The evaluation, and the inputs that a page of it shows.
+    """
     known = np.isin(y, clf.classes_)
-    x, y = x[known], np.searchsorted(clf.classes_, y[known])
-    inputs, labels = as_inputs(x), torch.from_numpy(y)
+    x, codes = x[known], np.searchsorted(clf.classes_, y[known])
+    inputs, labels = as_inputs(x), torch.from_numpy(codes)
     p = log_probabilities(clf.network_, inputs).double().exp().numpy()
-    networks = {"chosen": clf.network_, "plain": plain}
-    accuracy = {
-        which: {g.name: _accuracy(network, g, inputs, labels) for g in clf.hypotheses_}
-        for which, network in networks.items()
-    }
-    return {
-        "test_examples": len(x),
-        "accuracy": accuracy,
-        "scores": metrics.scores(p, y) if len(y) else {},
-        "calibration": metrics.calibration_bins(p, y, BINS),
-        "doubtful": _doubtful(clf, inputs, p, y),
-        "examples": [_example(clf, plain, read(inputs[i : i + 1]), int(y[i])) for i in _one_of_each(y)],
-    }
+    doubtful = np.argsort(-metrics.entropy(p), kind="stable")[:SHOWN].tolist()
+    first = _first_of_each_class(codes)
+    shown = ShownInputs(*(read(inputs[torch.tensor(which, dtype=torch.long)]) for which in (first, doubtful)))
+    evaluation = Evaluation(
+        test_examples=len(x),
+        accuracy=Accuracies(
+            *(
+                {g.name: _accuracy(network, g, inputs, labels) for g in clf.hypotheses_}
+                for network in (clf.network_, baseline)
+            )
+        ),
+        scores=metrics.scores(p, codes) if len(codes) else {},
+        calibration=tuple(
+            CalibrationBin(b["stated"], b["observed"], int(b["count"]))
+            for b in metrics.calibration_bins(p, codes, BINS)
+        ),
+        doubtful=_doubts(clf, shown.doubtful, p[doubtful], codes[doubtful]),
+        examples=tuple(
+            _shown_example(clf, baseline, row[None], code)
+            for row, code in zip(shown.examples, codes[first].tolist(), strict=True)
+        ),
+    )
+    return evaluation, shown
 
 
 def fit_plain(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndarray, seed: int) -> nn.Module:
@@ -62,61 +157,47 @@ def fit_plain(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndarray
     return network.fold().eval()
 
 
-def _doubtful(
-    clf: InvariantClassifier, x: torch.Tensor | DiskArray, p: np.ndarray, y: np.ndarray
-) -> list[dict[str, Any]]:
-    """The inputs it is least sure of, what it says of them, and what is true."""
-    doubt = metrics.entropy(p)
-    split = clf.predict_uncertainty(x) if isinstance(clf.network_, Draws) and len(p) else {}
-    found = []
-    for i in np.argsort(-doubt, kind="stable")[:SHOWN].tolist():
-        first, second = np.argsort(-p[i])[:2].tolist()
-        found.append(
-            {
-                "input": [round(v, 4) for v in read(x[i : i + 1])[0].tolist()],
-                "label": int(y[i]),
-                "classes": [first, second],
-                "probabilities": [round(float(p[i, c]), 4) for c in (first, second)],
-                "entropy": round(float(doubt[i]), 4),
-                "epistemic": round(float(split["epistemic"][i]), 4) if split else None,
-            }
-        )
-    return found
-
-
-def _accuracy(network: nn.Module, group: Group, x: torch.Tensor | DiskArray, y: torch.Tensor) -> float:
-    return Categorical().score(predict_moved(network, group, x, Categorical()), y)
-
-
-def _one_of_each(y: np.ndarray) -> list[int]:
-    """The first example of each class, up to so many."""
-    _, first = np.unique(y, return_index=True)
-    return sorted(first.tolist())[:SHOWN]
-
-
-def _example(clf: InvariantClassifier, plain: nn.Module, x: torch.Tensor, label: int) -> dict[str, Any]:
-    """An input, its copies under the group of the report, and what both networks say of each."""
-    copies = _copies(orbit_group(clf), x)
-    said = {
-        which: log_probabilities(network, copies).exp()
-        for which, network in (("chosen", clf.network_), ("plain", plain))
-    }
-    return {
-        "label": label,
-        "copies": [[round(v, 4) for v in copy] for copy in copies.tolist()],
-        **{
-            which: [{"class": int(p.argmax()), "probability": round(float(p.max()), 4)} for p in probabilities]
-            for which, probabilities in said.items()
-        },
-    }
-
-
-def orbit_group(clf: InvariantClassifier) -> Group:
-    """The group whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
+def shown_symmetry(clf: InvariantClassifier) -> Group:
+    """The symmetry whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
     return clf.symmetry_ if clf.symmetry_.order > 1 else clf.hypotheses_[-1]
 
 
-def _copies(group: Group, x: torch.Tensor) -> torch.Tensor:
+def shown_copies(group: Group, x: Tensor) -> Tensor:
+    """Copies of one input, of shape (1, dim), under some elements of a group."""
     elements = Measure.of([group], sampled=COPIES).elements[:COPIES]
-    copies: torch.Tensor = transform(x, elements)[0]
+    copies: Tensor = transform(x, elements)[0]
     return copies
+
+
+def _first_of_each_class(codes: np.ndarray) -> list[int]:
+    """Indices of the first example of each class, for as many classes as are shown."""
+    _, first = np.unique(codes, return_index=True)
+    return sorted(first.tolist())[:SHOWN]
+
+
+def _accuracy(network: nn.Module, group: Group, x: Tensor | DiskArray, y: Tensor) -> float:
+    return Categorical().score(predict_moved(network, group, x, Categorical()), y)
+
+
+def _shown_example(clf: InvariantClassifier, baseline: nn.Module, x: Tensor, label: int) -> ShownExample:
+    copies = shown_copies(shown_symmetry(clf), x)
+    said = (log_probabilities(network, copies).exp() for network in (clf.network_, baseline))
+    return ShownExample(label, *(tuple(_answer(p, int(p.argmax())) for p in each) for each in said))
+
+
+def _doubts(clf: InvariantClassifier, x: Tensor, p: np.ndarray, codes: np.ndarray) -> tuple[Doubt, ...]:
+    draws = isinstance(clf.network_, Draws) and len(p) > 0
+    epistemic = clf.predict_uncertainty(x)["epistemic"].tolist() if draws else [None] * len(p)
+    return tuple(
+        Doubt(
+            label=int(code),
+            answers=tuple(_answer(row, c) for c in np.argsort(-row)[:2].tolist()),
+            entropy=round(float(entropy), 4),
+            epistemic=None if part is None else round(part, 4),
+        )
+        for row, code, entropy, part in zip(p, codes, metrics.entropy(p), epistemic, strict=True)
+    )
+
+
+def _answer(p: np.ndarray | Tensor, label: int) -> Answer:
+    return Answer(label, round(float(p[label]), 4))

@@ -1,10 +1,10 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const numbers = (text) => {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    return new Float32Array(bytes.buffer);
-  };
+  const unpacked = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+  const numbers = (text) => new Float32Array(unpacked(text));
+  const moves = data.moves.map((text) => new Int32Array(unpacked(text)));
+  const inputs = data.inputs.map(numbers);
   for (const network of Object.values(data.networks)) {
     for (const layer of network.layers) {
       if (layer.kind === "linear") {
@@ -95,12 +95,12 @@
 
   const pick = document.getElementById("pick");
   pick.addEventListener("change", () => {
-    x = Float32Array.from(data.examples[Number(pick.value)].x);
+    x = Float32Array.from(inputs[Number(pick.value)]);
     update(false);
   });
   document.querySelectorAll("button[data-move]").forEach((button) => {
     button.addEventListener("click", () => {
-      const index = data.moves[Number(button.dataset.move)].index;
+      const index = moves[Number(button.dataset.move)];
       x = Float32Array.from(index, (i) => (i < dim ? x[i] : -x[i - dim]));
       update(true);
     });
@@ -128,7 +128,7 @@
     canvas.addEventListener("pointerdown", paint);
     canvas.addEventListener("pointermove", paint);
   }
-  x = Float32Array.from(data.examples[0].x);
+  x = Float32Array.from(inputs[0]);
   update(false);
   window.invariantnet = { predict, input: () => Array.from(x) };
 })();

@@ -3,11 +3,14 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from invariantnet.app.cli.output import make_table, reading, show
+from invariantnet.app.cli.output import reading
+
+if TYPE_CHECKING:
+    from invariantnet.estimator.persistence import ModelRecord
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Fit:
     def run(self) -> None:
         """Fit, and print the verdict."""
         from invariantnet._system.dask import on_cluster
-        from invariantnet.app.runs import Settings, fit
+        from invariantnet.app.record import Settings, run_json
+        from invariantnet.app.runs import fit
         from invariantnet.training.distributed import together
 
         names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
@@ -99,32 +103,25 @@ class Fit:
             seed=self.seed,
             n_jobs=self.n_jobs,
         )
-        with on_cluster(self.cluster), together(self.devices, self.nodes) as team:
+        with on_cluster(self.cluster), together(self.devices, self.nodes):
             record = fit(settings, self.out, resume=self.resume, **reading(self))
-        if team.rank:
-            return
+        if record is None:
+            return  # another process reports
         if self.json:
-            print(json.dumps(record, indent=1, ensure_ascii=False))
+            print(json.dumps(run_json(record), indent=1, ensure_ascii=False))
             return
-        from invariantnet._system.words import count_words
-
-        posterior = record["posterior"]
-        table = make_table("hypothesis", "elements", "probability", "log evidence")
-        rows = zip(*(posterior[k] for k in ("names", "orders", "probabilities", "log_evidence")), strict=True)
-        for name, order, p, evidence in rows:
-            bound = "≤ " if name in posterior["dropped"] else ""
-            table.add_row(
-                name, count_words(order), f"{p:.3f}", "–" if evidence is None else f"{bound}{evidence:.1f}"
-            )
-        show(table)
-        print(record["verdict"])
-        accuracy = record["data"]["test_accuracy"]
-        if accuracy is not None:
-            how = "invariant to" if record["exact"] else "nearly invariant to"
-            if self.method == "paper" and not record["exact"]:
-                how = "a mixture of schemes, most of all"
-            print(f"network {how} {record['chosen']}: {100 * accuracy:.1f} % on the test set")
+        print(record.model.posterior)
+        if record.data.test_accuracy is not None:
+            accuracy = 100 * record.data.test_accuracy
+            print(f"network {_invariance(record.model)}: {accuracy:.1f} % on the test set")
         print(self.out / "report.html")
+
+
+def _invariance(model: "ModelRecord") -> str:
+    if model.exact:
+        return f"invariant to {model.chosen}"
+    how = "a mixture of schemes, most of all" if model.parameters.method == "paper" else "nearly invariant to"
+    return f"{how} {model.chosen}"
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ class Predict:
 
     def run(self) -> None:
         """Predict, and print or write."""
-        from invariantnet.app.runs import predict
+        from invariantnet.app.predictions import predict
 
         predict(self.model, self.data, self.out, **reading(self))
         if self.out is not None:
@@ -169,7 +166,7 @@ class Report:
 
     def run(self) -> None:
         """Write it and say where it is."""
-        from invariantnet.report import write_report
+        from invariantnet.app.runs import write_report
 
         print(write_report(self.model))
 

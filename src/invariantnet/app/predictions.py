@@ -1,0 +1,55 @@
+"""`invariantnet predict`: what a fitted model says of new inputs, as CSV."""
+
+import codecs
+import contextlib
+import csv
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from invariantnet import data as datasets
+from invariantnet._system.files import replacing, writable_file
+from invariantnet.app.record import read_run
+from invariantnet.data.arrays import DiskArray
+from invariantnet.estimator import InvariantClassifier
+
+CHUNK = 2**22
+"""Numbers of inputs that are predicted at once, so that memory stays bounded."""
+
+
+def predict(run: Path, source: str, out: Path | None, **reading: Any) -> None:
+    """Write labels and probabilities of new inputs as CSV.
+
+    Embedded data is moved and permuted as it was for the fit, and of a table the columns are those of the fit.
+
+    Args:
+        run: Folder of the model.
+        source: Inputs, by name or by path.
+        out: File to write; standard output if None.
+        reading: Options of `datasets.load_inputs`.
+
+    Raises:
+        ValueError: If the model or the inputs cannot be used, or the file cannot be written.
+    """
+    clf, record = InvariantClassifier.load(run), read_run(run)
+    if out is not None:
+        writable_file(out)
+    seed, columns = (record.settings.seed, record.data.columns) if record else (0, None)
+    names, x = datasets.load_inputs(source, seed=seed, shape=clf.input_shape_, columns=columns, **reading)
+    with contextlib.nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file:
+        lines = codecs.getwriter("utf-8")(file, "backslashreplace")
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(["input", "label", *(f"p({c})" for c in clf.classes_)])
+        size = max(1, CHUNK // clf.n_features_in_)
+        for start in range(0, len(x), size):
+            rows = _rows(clf, x[start : start + size])
+            writer.writerows([names[start + i], *row] for i, row in enumerate(rows))
+
+
+def _rows(clf: InvariantClassifier, x: np.ndarray | DiskArray) -> Iterable[list[str]]:
+    p = clf.predict_proba(x)
+    labels = clf.classes_[p.argmax(1)]
+    return ([label, *(f"{v:.6f}" for v in row)] for label, row in zip(labels, p.tolist(), strict=True))

@@ -1,0 +1,131 @@
+"""From settings to the examples of a run: what is learned from, what is kept for testing, and a digest of both."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from invariantnet import data as datasets
+from invariantnet._system.words import package_version
+from invariantnet.app.record import Settings
+from invariantnet.data import Dataset
+from invariantnet.data.fingerprint import fingerprint
+from invariantnet.estimator import InvariantClassifier
+
+SEEDS = 2**32
+"""Number of seeds that numpy's generators take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The examples of a run.
+
+    Args:
+        data: Examples to learn from, and examples to test on.
+        fingerprint: Recognises the examples to learn from.
+        digest: Identifies the run by its data, its settings and the version of this package.
+    """
+
+    data: Dataset
+    fingerprint: str
+    digest: str
+
+
+def prepare(settings: Settings, **reading: Any) -> Prepared:
+    """Read the data of a run, and choose the examples to learn from and to test on.
+
+    Args:
+        settings: What the run is asked to do.
+        reading: Options of `datasets.load`.
+
+    Returns:
+        The examples, with their digests: each example is hashed once.
+
+    Raises:
+        ValueError: If the settings or the data cannot be used.
+    """
+    check_settings(settings)
+    data = with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
+    keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
+    data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
+    train, test = fingerprint(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
+    about = [package_version(), _deciding(settings), _trainings(settings, data), train, test]
+    text = json.dumps([*about, data.shape, data.class_names], sort_keys=True)
+    return Prepared(data, train, hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise a ValueError for the first setting that cannot be."""
+    if settings.examples is not None and settings.examples < 2:
+        raise ValueError(f"{settings.examples} examples are too few to learn from: ask for more.")
+    if not 0 <= settings.test_share < 1:
+        raise ValueError(f"a test share of {settings.test_share} is no share: pass a number from 0 to below 1.")
+    if not 0 <= settings.seed < SEEDS:
+        raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
+
+
+def make_classifier(settings: Settings, shape: tuple[int, ...], *, verbose: int = 0) -> InvariantClassifier:
+    """Make the classifier of a run, not fitted."""
+    return InvariantClassifier(
+        settings.symmetries,
+        shape,
+        settings.method,
+        backbone=settings.backbone,
+        hidden=settings.hidden,
+        n_networks=settings.n_networks,
+        epochs=settings.epochs,
+        tolerance=settings.tolerance,
+        uncertainty=settings.uncertainty,
+        second_opinion=settings.second_opinion,
+        n_jobs=settings.n_jobs,
+        random_state=settings.seed,
+        verbose=verbose,
+    )
+
+
+def with_test_set(data: Dataset, settings: Settings) -> Dataset:
+    """Keep a share of the examples for testing, where the data has no test set of its own.
+
+    Args:
+        data: The data as it was read.
+        settings: Say how large the share is.
+
+    Returns:
+        The data with a test set; at least one example of every class is left to learn from.
+
+    Raises:
+        ValueError: If too few examples are left.
+    """
+    share = round(settings.test_share * len(data.x_train))
+    if len(data.x_test) or not share:
+        return data
+    if len(data.x_train) - share < 2:
+        raise ValueError(
+            f"a test share of {settings.test_share} leaves too few of {len(data.x_train)} examples to learn from: "
+            "lower it, or pass more data."
+        )
+    order = np.random.default_rng(settings.seed).permutation(len(data.x_train))
+    _, last = np.unique(data.y_train[order][::-1], return_index=True)
+    kept = np.isin(np.arange(len(order)), len(order) - 1 - last)
+    order = np.concatenate([order[~kept], order[kept]]) if kept[:share].any() else order
+    share = min(share, len(order) - int(kept.sum()))
+    test, train = order[:share], order[share:]
+    return replace(
+        data,
+        x_train=data.x_train[train],
+        y_train=data.y_train[train],
+        x_test=data.x_train[test],
+        y_test=data.y_train[test],
+        provenance=f"{data.provenance}, {share} of its {len(order)} examples kept for testing",
+    )
+
+
+def _deciding(settings: Settings) -> dict[str, Any]:
+    """The settings that decide results: neither the number of processes nor the name of a file does."""
+    return {name: value for name, value in asdict(settings).items() if name not in ("n_jobs", "data")}
+
+
+def _trainings(settings: Settings, data: Dataset) -> dict[str, Any]:
+    return asdict(make_classifier(settings, data.shape).trainings)

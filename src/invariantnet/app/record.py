@@ -1,0 +1,99 @@
+"""`run.json` as a type: what a run was asked, what it was given, and what came out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from invariantnet._system.files import write_json
+from invariantnet._system.typed_json import from_json, to_json
+from invariantnet.choices import BackboneName, Method, Uncertainty
+from invariantnet.estimator.persistence import RUN, ModelRecord, model_json, parse_model, read_json
+from invariantnet.report.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is asked to do; equal settings on equal data give equal runs."""
+
+    data: str
+    symmetries: str | tuple[str, ...]
+    method: Method = "evidence"
+    backbone: BackboneName = "mlp"
+    hidden: int = 100
+    n_networks: int = 2
+    epochs: int | None = None
+    tolerance: float = 0.0
+    uncertainty: Uncertainty = "none"
+    second_opinion: bool = False
+    examples: int | None = None
+    test_share: float = 0.2
+    seed: int = 0
+    n_jobs: int = 1
+
+
+@dataclass(frozen=True)
+class DataRecord:
+    """The data of a run."""
+
+    source: str
+    """Where it comes from, in words."""
+    examples: int
+    """Number of examples that were learned from."""
+    columns: tuple[str, ...] | None
+    """Names of the inputs, where they come from a table."""
+    test_accuracy: float | None
+    """Share of right answers on the test examples; None if there are none."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a run adds to the record of its model."""
+
+    data: DataRecord
+    settings: Settings
+    digest: str
+    """Identifies settings, data and version: equal digests mean equal runs."""
+    evaluation: Evaluation
+    evaluation_sha256: str
+    """Digest of the file with the evaluation's tensors."""
+
+
+@dataclass(frozen=True)
+class RunRecord(_Parts):
+    """Everything that `run.json` holds about a run."""
+
+    model: ModelRecord
+
+
+def run_json(record: RunRecord) -> dict[str, Any]:
+    """Content of `run.json`: the record of the model, and the run's parts beside it."""
+    parts = to_json(record)
+    return {**model_json(record.model), **{name: parts[name] for name in parts if name != "model"}}
+
+
+def write_run(folder: Path, record: RunRecord) -> None:
+    """Write `run.json` in one step."""
+    write_json(folder / RUN, run_json(record))
+
+
+def read_run(folder: Path) -> RunRecord | None:
+    """Read `run.json`.
+
+    Args:
+        folder: Folder of a run, or of a model that was saved from Python.
+
+    Returns:
+        The record, or None for a model that was saved from Python.
+
+    Raises:
+        ValueError: If the file is missing, damaged, or of another program or version.
+    """
+    stored = read_json(folder)
+    model = parse_model(stored, folder)
+    if "settings" not in stored:
+        return None
+    try:
+        parts = from_json(_Parts, stored, extra=True)
+    except ValueError as error:
+        raise ValueError(f"{folder / RUN} is damaged ({error}): fit again.") from None
+    return RunRecord(**vars(parts), model=model)

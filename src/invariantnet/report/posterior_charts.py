@@ -1,0 +1,85 @@
+"""Charts of a posterior, and the words for its hypotheses."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.report import charts
+from invariantnet.symmetries.catalogue import TRIVIAL
+
+SHORTEST_AXIS = 50.0
+"""Nats that the axis of an evidence chart covers at least, so that small differences look small."""
+
+
+def words(name: str) -> str:
+    """Name a hypothesis as people say it."""
+    return "no symmetry" if name == TRIVIAL else name
+
+
+def posterior_chart(posterior: SymmetryPosterior) -> Markup:
+    """Draw how probable each hypothesis is."""
+    rows = [
+        charts.Bar(words(name), p, f"{p:.3f}", strong=name == posterior.favourite)
+        for name, p in zip(posterior.names, posterior.probabilities, strict=True)
+    ]
+    return charts.bars(rows, "Posterior: " + _listed(rows))
+
+
+def evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
+    """Draw the log evidence of each hypothesis against the best; None where it was not computed."""
+    factors = posterior.log_bayes_factors
+    if not np.isfinite(factors).all():
+        return None
+    several = any(spread > 0 for spread in posterior.log_evidence_spread)
+    rows = [
+        charts.Bar(
+            words(name),
+            factor,
+            f"{'≤ ' if name in posterior.dropped else ''}{factor:.1f}{f' ± {spread:.1f}' if several else ''}",
+            spread,
+            name == posterior.favourite,
+        )
+        for name, factor, spread in zip(posterior.names, factors, posterior.log_evidence_spread, strict=True)
+    ]
+    return _behind(rows, "Log evidence against the best: ")
+
+
+def laplace_chart(posterior: SymmetryPosterior) -> Markup | None:
+    """Draw the second opinion against its best; None if it was not asked for."""
+    if not posterior.laplace:
+        return None
+    best = max(posterior.laplace)
+    rows = [
+        charts.Bar(words(name), value - best, f"{value - best:.1f}", strong=name == posterior.second_opinion)
+        for name, value in zip(posterior.names, posterior.laplace, strict=True)
+    ]
+    return _behind(rows, "Laplace's log marginal likelihood against the best: ")
+
+
+def race_chart(posterior: SymmetryPosterior) -> Markup | None:
+    """Draw how far each hypothesis was behind the leader after each block; None where there was no race."""
+    if not posterior.race:
+        return None
+    paths: dict[str, list[tuple[float, float]]] = {name: [(0.0, 0.0)] for name in posterior.names}
+    for i, stage in enumerate(posterior.race, 1):
+        best = max(stage.log_evidence.values())
+        for name, value in stage.log_evidence.items():
+            paths[name].append((float(i), value - best))
+    found = [charts.Line(words(name), tuple(points)) for name, points in paths.items()]
+    ticks = ["0", *(f"{stage.examples:,}" for stage in posterior.race)]
+    alt = "Log evidence behind the leader after each block: " + "; ".join(
+        f"{line.label} {line.points[-1][1]:.0f} after {ticks[len(line.points) - 1]} labels" for line in found
+    )
+    return charts.lines(found, ticks, alt)
+
+
+def _behind(rows: Sequence[charts.Bar], what: str) -> Markup:
+    """Bars that end at zero: the longer, the further behind."""
+    furthest = max(SHORTEST_AXIS, 1.1 * -min(row.value for row in rows))
+    return charts.bars(rows, what + _listed(rows), low=-furthest, high=0.05 * furthest)
+
+
+def _listed(rows: Sequence[charts.Bar]) -> str:
+    return ", ".join(f"{row.label} {row.text}" for row in rows)
