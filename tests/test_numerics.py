@@ -235,7 +235,7 @@ def test_a_loss_that_is_not_finite_ends_the_training():
 
 def test_a_final_network_that_diverges_is_an_error():
     def backbone(shape, outputs):
-        return nn.Sequential(Exploding(3))
+        return nn.Sequential(nn.Flatten(), Exploding(3))
 
     clf = InvariantClassifier(["hflip"], SHAPE, backbone=backbone, placement="outputs", **{**TINY, "epochs": None})
     with (

@@ -1,6 +1,7 @@
 """The words that select behaviour, defined once; importing them loads neither torch nor scikit-learn."""
 
-from typing import Any, Literal, get_args
+from collections.abc import Collection
+from typing import Literal
 
 Method = Literal["evidence", "heldout", "paper"]
 """How symmetries are compared: by predictions, by π on held-out data, or by the paper's layer."""
@@ -27,20 +28,20 @@ MixtureMethod = Literal["variational", "nuts"]
 """How the posterior over π is found: by fitting a Dirichlet to it, or by sampling it."""
 
 
-def require_choice(name: str, value: object, choices: Any) -> None:
+def require_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Refuse a word that selects nothing.
 
     Args:
         name: What the word is for, as the argument is called.
         value: The word that was passed.
-        choices: The `Literal` of the words that exist.
+        choices: The words that exist.
 
     Raises:
         ValueError: If the word is none of them.
 
-    >>> require_choice("pool", "median", Pool)
+    >>> require_choice("pool", "median", ("mean", "max"))
     Traceback (most recent call last):
     ValueError: pool 'median' is unknown: choose among mean, max.
     """
-    if value not in get_args(choices):
-        raise ValueError(f"{name} {value!r} is unknown: choose among {', '.join(get_args(choices))}.")
+    if value not in choices:
+        raise ValueError(f"{name} {value!r} is unknown: choose among {', '.join(choices)}.")

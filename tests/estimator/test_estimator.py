@@ -80,7 +80,7 @@ def test_string_labels_images_groups_and_a_backbone_of_ones_own():
     mine = inv.Group.from_permutations(inv.symmetry("flips", shape=(8, 8)).generators, name="mine")
 
     def backbone(shape, classes):
-        return nn.Sequential(nn.Linear(int(np.prod(shape)), 24), nn.GELU(), nn.Linear(24, classes))
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 24), nn.GELU(), nn.Linear(24, classes))
 
     clf = InvariantClassifier(symmetries=[mine], backbone=backbone, n_networks=1, epochs=10, random_state=1)
     clf.fit(data.x_train.reshape(-1, 8, 8), names[data.y_train])

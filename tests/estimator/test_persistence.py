@@ -22,7 +22,7 @@ SMALL = {"input_shape": (8, 8), "hidden": 16, "n_networks": 1, "epochs": 5, "ran
 
 
 def own_backbone(shape, outputs):
-    return nn.Sequential(nn.Linear(int(np.prod(shape)), 12), nn.Tanh(), nn.Linear(12, outputs))
+    return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 12), nn.Tanh(), nn.Linear(12, outputs))
 
 
 MINE = inv.Group.from_permutations(inv.symmetry("vflip", shape=(8, 8)).generators, name="mine")

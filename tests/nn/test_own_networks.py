@@ -118,7 +118,7 @@ def test_shared_layers_are_trained_saved_and_loaded(uncertainty, tmp_path):
     x, y = (t.numpy() for t in examples(60))
 
     def own(shape, outputs):
-        return twice(outputs)
+        return nn.Sequential(nn.Flatten(), *twice(outputs))
 
     clf = InvariantClassifier(
         ["rot90"], (4, 4), backbone=own, n_networks=1, epochs=1, uncertainty=uncertainty, random_state=0
@@ -204,6 +204,95 @@ def test_export_is_measured_in_the_units_of_the_targets(tmp_path):
     model = InvariantRegressor(["reversal"], n_networks=1, epochs=1, random_state=0).fit(x, y)
     model.export(tmp_path / "model.onnx")
     assert (tmp_path / "model.onnx").exists()
+
+
+def for_pictures(shape, outputs):
+    """Takes inputs in their shape, channels first."""
+    channels, height, width = shape
+    return nn.Sequential(
+        nn.Conv2d(channels, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(4 * height * width, 8),
+        nn.ReLU(),
+        nn.Linear(8, outputs),
+    )
+
+
+def flattening(shape, outputs):
+    """Takes inputs in any shape."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 8), nn.ReLU(), nn.Linear(8, outputs))
+
+
+COLOURED = (2, 4, 4)
+
+
+@pytest.mark.parametrize("make", [for_pictures, flattening])
+@pytest.mark.parametrize("placement", ["features", "outputs"])
+def test_a_network_gets_inputs_in_their_shape(make, placement):
+    turns = inv.symmetry("rot90", shape=COLOURED)
+    with seeded(0):
+        module, x = make(COLOURED, 3).eval(), torch.randn(5, 32)
+    network = Symmetrized(module, [turns], placement, input_shape=COLOURED).eval()
+    copies = [copy.reshape(-1, *COLOURED) for copy in turns.act(x).unbind(1)]
+    if placement == "features":
+        expected = module[-1](torch.stack([module[:-1](copy) for copy in copies]).mean(0))
+    else:
+        expected = torch.stack([module(copy).softmax(-1) for copy in copies]).mean(0).log()
+    torch.testing.assert_close(network(x), expected)
+    assert check_invariance(network, turns, x) < 1e-5
+
+
+def test_weights_average_a_network_that_flattens_its_inputs():
+    turns = inv.symmetry("rot90", shape=COLOURED)
+    with seeded(0):
+        module, x = flattening(COLOURED, 3), torch.randn(5, 32)
+    network = Symmetrized(module, [turns], "weights", input_shape=COLOURED)
+    torch.testing.assert_close(network(x), module(turns.act(x).mean(1)))
+    torch.testing.assert_close(network.fold()(x.reshape(-1, *COLOURED)), network(x))
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (for_pictures, {}),
+        (for_pictures, {"placement": "outputs", "uncertainty": "laplace"}),
+        (for_pictures, {"method": "heldout", "uncertainty": "ensemble"}),
+        (flattening, {"placement": "weights", "uncertainty": "bbb"}),
+        (flattening, {"placement": "weights", "method": "heldout"}),
+    ],
+    ids=["features", "outputs", "heldout", "weights", "weights, heldout"],
+)
+def test_backbones_of_ones_own_are_fitted_stored_and_exported(make, options, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    with seeded(0):
+        x = torch.rand(60, *COLOURED).numpy()
+    y = (x[:, 0].max((1, 2)) > x[:, 1].max((1, 2))).astype(int)
+    clf = InvariantClassifier(["rot90"], backbone=make, n_networks=1, epochs=1, random_state=0, **options)
+    p = clf.fit(x, y).predict_proba(x)
+    np.testing.assert_array_equal(clf.predict_proba(x.reshape(60, -1)), p)
+    clf.save(tmp_path / "model")
+    again = InvariantClassifier.load(tmp_path / "model", backbone=make)
+    np.testing.assert_allclose(again.predict_proba(x), p, atol=1e-6)
+    clf.export(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], p, atol=1e-4)
+
+
+@pytest.mark.parametrize("placement", ["features", "outputs"])
+def test_a_network_that_forgets_to_flatten_is_told_so(placement):
+    module = nn.Sequential(nn.Linear(32, 8), nn.ReLU(), nn.Linear(8, 3))
+    turns = inv.symmetry("rot90", shape=COLOURED)
+    with pytest.raises(ValueError, match=r"takes 32 inputs.*\(2, 4, 4\) have 4.*start with nn\.Flatten\(\)"):
+        Symmetrized(module, [turns], placement, input_shape=COLOURED)
+    with pytest.raises(ValueError, match=r"rot90 acts on 32 inputs: make both for the same shape"):
+        Symmetrized(flattening((4, 4), 3), [turns], placement, input_shape=COLOURED)
+
+
+def test_a_shape_that_is_not_that_of_the_symmetry_is_refused():
+    with pytest.raises(ValueError, match=r"input_shape \(4, 4\) has 16 numbers, but rot90 acts on 32"):
+        Symmetrized(flattening((4, 4), 3), [inv.symmetry("rot90", shape=COLOURED)], input_shape=(4, 4))
 
 
 class Louder(nn.Linear):

@@ -284,6 +284,7 @@ class InvariantEstimator(StoredEstimator):
             placement=self.placement,
             scale=self.scale_,
             seed=seed,
+            input_shape=self._network_shape,
         )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(examples)))
         self.path_ = result.history.schemes
@@ -338,8 +339,20 @@ class InvariantEstimator(StoredEstimator):
         return self._symmetrized(module, group, "mean")
 
     def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
-        probabilities = self.likelihood.averages_probabilities
-        return Symmetrized(module, [group], self.placement, pool, scale=self.scale_, probabilities=probabilities)
+        return Symmetrized(
+            module,
+            [group],
+            self.placement,
+            pool,
+            scale=self.scale_,
+            probabilities=self.likelihood.averages_probabilities,
+            input_shape=self._network_shape,
+        )
+
+    @property
+    def _network_shape(self) -> tuple[int, ...] | None:
+        """Shape in which the backbone takes an input; built-in ones take flat inputs."""
+        return self.input_shape_ if callable(self.backbone) else None
 
     def _module(self, hidden: int, **options: Any) -> nn.Module:
         if callable(self.backbone):

@@ -25,7 +25,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
         method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
             π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
-        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network.
+        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network, which
+            receives inputs of shape (n, *input_shape).
         hidden: width of the hidden layer of the built-in backbones.
         placement: where the network is averaged over the group; see `nn.Symmetrized`.
         pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses

@@ -18,6 +18,7 @@ from invariantnet._system.files import writable_file, write_bytes
 from invariantnet._system.words import package_version
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.folding import folded, is_exact
+from invariantnet.nn.mixture import make_buffers_dense
 
 CLOSE = 1e-4
 """Largest difference to torch, in probability or in standard deviations of the target."""
@@ -85,7 +86,7 @@ def export_onnx(deployed: Deployed, path: Path) -> None:
         if importlib.util.find_spec(name) is None:
             raise ValueError(f"{name} is missing: pip install 'invariantnet[onnx]'.")
     writable_file(path)
-    ours = copy.deepcopy(deployed.network).cpu()
+    ours = make_buffers_dense(copy.deepcopy(deployed.network)).cpu()
     network, reference = (_Predicting(deployed, inner).eval() for inner in (folded(ours), ours))
     example = torch.rand(3, *deployed.input_shape, generator=torch.Generator().manual_seed(0)) / deployed.scale
     content = _with_metadata(_exported(network, example), deployed.metadata())

@@ -99,6 +99,7 @@ def fit_heldout(
     placement: Placement = "features",
     scale: float = 1.0,
     seed: int = 0,
+    input_shape: tuple[int, ...] | None = None,
 ) -> HeldOutResult:
     """Fit the weights of one network and π in alternation.
 
@@ -112,6 +113,7 @@ def fit_heldout(
         placement: Where the network is averaged.
         scale: Factor that brings the inputs to order one.
         seed: Seed of the split, the initial weights and the batches.
+        input_shape: Shape in which the network takes an input; flat by default.
 
     Returns:
         The network and what was learned about π.
@@ -127,9 +129,14 @@ def fit_heldout(
     learner = _MixtureLearner(held, likelihood, prior, config)
 
     def make() -> nn.Module:
-        probabilities = likelihood.averages_probabilities
         return Symmetrized(
-            make_module(), symmetries, placement, scale=scale, prior=prior, probabilities=probabilities
+            make_module(),
+            symmetries,
+            placement,
+            scale=scale,
+            prior=prior,
+            probabilities=likelihood.averages_probabilities,
+            input_shape=input_shape,
         )
 
     network, history = train(

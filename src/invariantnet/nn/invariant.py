@@ -2,7 +2,7 @@ r"""The paper's probabilistic input layer, $W = A^\top (V + I p_{q+1})$."""
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -75,9 +75,9 @@ class InvariantLinear(Mixture):
             raise ValueError(f"temperature {temperature} is not positive: the paper uses 1.")
         if not COLDEST <= temperature < math.inf:
             raise ValueError(f"temperature {temperature} leaves single precision: the paper uses 1.")
-        require_choice("identity", identity, Identity)
-        require_choice("basis", basis, Basis)
-        require_choice("draw", draw, Draw)
+        require_choice("identity", identity, get_args(Identity))
+        require_choice("basis", basis, get_args(Basis))
+        require_choice("draw", draw, get_args(Draw))
         schemes = len(groups) + 1
         self.names = (*(g.name for g in groups), "trivial")
         self.out_features = out_features

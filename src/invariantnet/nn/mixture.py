@@ -47,3 +47,19 @@ class Mixture(nn.Module):
             return self.logits.new_zeros(())
         density = self.prior.log_density(self.log_probabilities)
         return density if self.prior_weight == 1 else self.prior_weight * density
+
+
+def make_buffers_dense(network: nn.Module) -> nn.Module:
+    """Replace the sparse buffers of a network by dense ones, for programs without sparse products, such as ONNX.
+
+    Args:
+        network: The network; it is changed in place.
+
+    Returns:
+        The same network.
+    """
+    for module in network.modules():
+        for name, buffer in module.named_buffers(recurse=False):
+            if buffer.layout == torch.sparse_csr:
+                module.register_buffer(name, buffer.to_dense(), persistent=False)
+    return network

@@ -9,7 +9,9 @@ r"""Any network, averaged over a mixture of symmetries, in one of three places.
 Each placement is a class of `invariantnet.nn.placements`.
 """
 
+import math
 from collections.abc import Sequence
+from typing import get_args
 
 import torch
 from jaxtyping import Float
@@ -72,18 +74,19 @@ class Symmetrized(Mixture):
         probabilities: bool = True,
         sampled: int = SAMPLED,
         seed: int = 0,
+        input_shape: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__()
         if not symmetries:
             raise ValueError("no symmetries to average over: pass at least one.")
-        require_choice("placement", placement, Placement)
-        require_choice("pool", pool, Pool)
+        require_choice("placement", placement, PLACEMENTS)
+        require_choice("pool", pool, get_args(Pool))
         if pool == "max" and (len(symmetries) > 1 or pool not in PLACEMENTS[placement].pools):
             raise ValueError("the maximum is for a single symmetry and placement 'features': use pool='mean'.")
         self.module, self.scale = module, scale
         self.symmetries = tuple(symmetries)
         self.names = tuple(s.name for s in symmetries)
-        averaging = Averaging(pool, probabilities, sampled, seed, None)
+        averaging = Averaging(pool, probabilities, sampled, seed, _several_axes(input_shape, symmetries[0]))
         self.placement = PLACEMENTS[placement](module, symmetries, averaging)
         if len(symmetries) > 1:
             self.prior = as_prior(prior, len(symmetries))
@@ -146,3 +149,15 @@ class Symmetrized(Mixture):
         if any(m.training for m in self.module.modules()):
             return [x]
         return x.split(max(1, COPIES_AT_ONCE // copies))
+
+
+def _several_axes(shape: tuple[int, ...] | None, symmetry: Group) -> tuple[int, ...] | None:
+    """The shape of inputs that a symmetry acts on; None if they are flat anyway."""
+    if shape is None:
+        return None
+    if math.prod(shape) != symmetry.dim:
+        raise ValueError(
+            f"input_shape {shape} has {math.prod(shape)} numbers, but {symmetry.name} acts on {symmetry.dim}: "
+            "make both for the same shape."
+        )
+    return shape if len(shape) > 1 else None

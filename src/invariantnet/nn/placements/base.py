@@ -131,7 +131,7 @@ class OverElements(BasePlacement):
 
     def transformed(
         self, x: Float[Tensor, "*batch dim"], used: Tensor | slice
-    ) -> tuple[Float[Tensor, "copies *shape"], tuple[int, ...]]:
+    ) -> tuple[Float[Tensor, "copies *shape"], torch.Size]:
         """Make the copies of all inputs, in the shape that the network takes.
 
         Args:
