@@ -149,6 +149,17 @@ def test_own_backbone_has_to_be_given_again(tmp_path):
     with pytest.raises(ValueError, match="pass it to load"):
         InvariantClassifier.load(tmp_path)
 
+    def broken(shape, outputs):
+        raise KeyError("layers")
+
+    def another(shape, outputs):
+        return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 11), nn.Linear(11, outputs))
+
+    with pytest.raises(ValueError, match=r"your backbone failed .*8 outputs \(KeyError: 'layers'\): mend it"):
+        InvariantClassifier.load(tmp_path, backbone=broken)
+    with pytest.raises(ValueError, match=r"not those of your backbone .*: pass the backbone that was fitted"):
+        InvariantClassifier.load(tmp_path, backbone=another)
+
 
 def test_files_of_two_fits_are_not_taken_for_one_model(tmp_path, monkeypatch):
     make = lambda: InvariantClassifier(["rot90"], (8, 8), hidden=4, n_networks=1, epochs=1, random_state=0)  # noqa: E731
