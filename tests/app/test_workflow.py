@@ -17,7 +17,7 @@ from PIL import Image
 
 from invariantnet import InvariantClassifier
 from invariantnet._system.files import locked
-from invariantnet.app import runs
+from invariantnet.app import preparation, runs
 from invariantnet.app.predictions import predict
 from invariantnet.app.preparation import with_test_set
 from invariantnet.app.record import Settings, read_run
@@ -26,6 +26,7 @@ from invariantnet.data import load
 from invariantnet.estimator import base as estimator_base
 from invariantnet.estimator import persistence
 from invariantnet.estimator.persistence import MODEL
+from invariantnet.inference import race
 from invariantnet.inference.cache import FolderCache, NetworkKey
 from invariantnet.inference.scoring import BlockScore, Scorer
 
@@ -275,7 +276,7 @@ def little(tmp_path_factory):
 
 
 @pytest.mark.parametrize("over_another", [False, True])
-@pytest.mark.parametrize("step", ["fit_plain", "write_run", "last move"])
+@pytest.mark.parametrize("step", ["fit_baseline", "write_run", "last move"])
 def test_a_fit_interrupted_after_its_training_does_not_train_again(
     little, tmp_path, monkeypatch, step, over_another
 ):
@@ -290,7 +291,7 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(
         patch.setattr(owner, name, last)
         with pytest.raises(KeyboardInterrupt):
             fit(LITTLE, folder)
-    if step != "fit_plain" or not over_another:
+    if step != "fit_baseline" or not over_another:
         with pytest.raises(ValueError, match="was interrupted: finish it with --resume"):
             runs.write_report(folder)
     with monkeypatch.context() as patch:
@@ -313,7 +314,7 @@ def test_a_fit_hashes_its_data_once_and_writes_its_model_once(little, tmp_path, 
 def test_a_finished_fit_is_not_trained_again(little, tmp_path, monkeypatch, capfd):
     shutil.copytree(little, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(InvariantClassifier, "fit_with", interrupt)
-    monkeypatch.setattr(runs, "fit_plain", interrupt)
+    monkeypatch.setattr(runs, "fit_baseline", interrupt)
     (tmp_path / "report.html").unlink()
     (tmp_path / "unfinished" / read_run(little).digest).mkdir(parents=True)
     fit(replace(LITTLE, n_jobs=2), tmp_path, resume=True)
@@ -335,6 +336,32 @@ def test_a_finished_fit_that_was_harmed_is_trained_again(little, tmp_path, harm)
         (tmp_path / harm).write_bytes((little / harm).read_bytes()[:-9])
     fit(LITTLE, tmp_path, resume=True)
     assert contents(tmp_path) == contents(little)
+
+
+def test_another_version_neither_uses_scores_nor_takes_the_run_for_finished(little, tmp_path, monkeypatch):
+    shutil.copytree(little, tmp_path / "finished")
+    with monkeypatch.context() as patch:
+        patch.setattr(InvariantClassifier, "save", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fit(LITTLE, tmp_path / "run")
+    (scores,) = (tmp_path / "run/unfinished").iterdir()
+    trained, original = [], Scorer.score
+    monkeypatch.setattr(Scorer, "score", lambda *a: trained.append(a) or original(*a))
+    for module in (preparation, race):
+        monkeypatch.setattr(module, "package_version", lambda: "999")
+    # Even under the name of its own work, a version does not find the scores of another.
+    scores.rename(scores.parent / preparation.prepare(LITTLE).digest)
+    fit(LITTLE, tmp_path / "run", resume=True)
+    networks = len(trained)
+    assert networks == 2 * len(read_run(little).model.posterior.race)
+    fit(LITTLE, tmp_path / "finished", resume=True)
+    assert len(trained) == 2 * networks
+
+
+def test_other_settings_of_training_are_another_run(monkeypatch):
+    before = preparation.prepare(LITTLE).digest
+    monkeypatch.setattr(estimator_base, "FINAL", replace(estimator_base.FINAL, weight_decay=0.2))
+    assert preparation.prepare(LITTLE).digest != before
 
 
 def test_somebody_elses_folder_of_the_name_is_not_removed(tmp_path):

@@ -1,6 +1,7 @@
 """The page in a real browser: it draws, moves, predicts, and asks nobody for anything."""
 
 import base64
+import hashlib
 import itertools
 import json
 import os
@@ -9,21 +10,19 @@ import shutil
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from invariantnet import InvariantClassifier
-from invariantnet import data as datasets
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import BASELINE, EVALUATION, fit, write_report
 from invariantnet.estimator.persistence import RUN, read_tensors
 from invariantnet.metrics import calibration_bins
-from invariantnet.nn import mlp
-from invariantnet.report import evaluation
+from invariantnet.report.baseline import restore_baseline
 from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.pictures import thumbnail
-from invariantnet.training.loop import train
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MALICE = "<script>alert(1)</script>"
@@ -76,6 +75,8 @@ def test_page_says_what_the_record_says(run, visit):
     page = visit(run / "report.html")
     text = page.inner_text("body")
     assert "The data is symmetric under rot90." in text
+    assert "the same network without the symmetry, trained in the same way" in text
+    assert "they learned from a part of the examples, with a weight decay of 1." in text
     assert record.model.verdict in text
     for price in record.model.posterior.prices:
         assert f"{100 * price.accuracy['rot90']:.1f} %" in text
@@ -90,16 +91,16 @@ def test_page_says_what_the_record_says(run, visit):
 def test_both_networks_in_the_page_are_those_of_torch(run, visit):
     page = visit(run / "report.html")
     clf = InvariantClassifier.load(run)
-    plain = mlp((8, 8), clf.outputs_, 16)
     tensors = read_tensors(run / EVALUATION)
-    plain.load_state_dict({n.removeprefix(BASELINE): v for n, v in tensors.items() if n.startswith(BASELINE)})
+    weights = {n.removeprefix(BASELINE): v for n, v in tensors.items() if n.startswith(BASELINE)}
+    baseline = restore_baseline(clf, weights)
     x = np.random.default_rng(0).random((5, 64)).astype(np.float32)
     for row, ours in zip(x, clf.predict_proba(x), strict=True):
         np.testing.assert_allclose(
             page.evaluate("x => invariantnet.predict('chosen', x)", row.tolist()), ours, atol=1e-4
         )
         with torch.no_grad():
-            theirs = plain(torch.from_numpy(row)).softmax(-1)
+            theirs = baseline(torch.from_numpy(row)[None])[0].softmax(-1)
         np.testing.assert_allclose(
             page.evaluate("x => invariantnet.predict('baseline', x)", row.tolist()), theirs, atol=1e-4
         )
@@ -109,7 +110,7 @@ def change(page, which):
     return float(page.inner_text(f"#change-{which}").split()[-1])
 
 
-def test_moving_an_input_moves_only_the_plain_network(run, visit):
+def test_moving_an_input_moves_only_the_network_without_the_symmetry(run, visit):
     page = visit(run / "report.html")
     first = page.evaluate("invariantnet.input()")
     said = page.inner_text("#best-chosen")
@@ -196,6 +197,8 @@ def test_no_symmetry_and_networks_that_do_not_fold(tmp_path, visit):
     text = visit(tmp_path / "report.html").inner_text("body")
     assert "no symmetry" in text
     assert "does not fold into plain layers" in text
+    assert "with a weight decay of 0.01." in text
+    assert "without the symmetry" not in text, "there is none to leave out"
 
 
 def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
@@ -203,6 +206,12 @@ def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
     shutil.copytree(run, again)
     (again / "report.html").unlink()
     assert write_report(again).read_bytes() == (run / "report.html").read_bytes()
+    # Without the weights of the baseline there is still a page.
+    record, tensors = json.loads((again / RUN).read_text()), read_tensors(again / EVALUATION)
+    content = safetensors.torch.save({n: v for n, v in tensors.items() if not n.startswith(BASELINE)})
+    (again / EVALUATION).write_bytes(content)
+    (again / RUN).write_text(json.dumps({**record, "evaluation_sha256": hashlib.sha256(content).hexdigest()}))
+    assert "without the symmetry" not in write_report(again).read_text()
     (again / EVALUATION).write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="is damaged"):
         write_report(again)
@@ -293,21 +302,6 @@ def test_long_names_and_many_lines_stay_inside_their_pictures(tmp_path, visit):
         })"""
     )
     assert outside == []
-
-
-def test_the_plain_network_is_trained_for_as_long_as_was_asked(monkeypatch):
-    steps = []
-
-    def watched(make, examples, config, *args, **more):
-        steps.append(config.steps(len(examples)))
-        return train(make, examples, config, *args, **more)
-
-    monkeypatch.setattr(evaluation, "train", watched)
-    data = datasets.load("digits:rotated")
-    x, y = data.x_train[:60], data.y_train[:60]
-    clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, n_networks=1, epochs=1, random_state=0).fit(x, y)
-    evaluation.fit_plain(clf, x, y, seed=0)
-    assert steps == [1]
 
 
 @pytest.mark.parametrize("count", [1, 4, 16])

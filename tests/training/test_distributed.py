@@ -90,6 +90,6 @@ def test_others_wait_until_what_an_earlier_run_left_is_gone(tmp_path, monkeypatc
     other.rank, other.wait = 1, lambda: shutil.rmtree(tmp_path / "unfinished", ignore_errors=True)
     monkeypatch.setattr(team, "_ours", other)
     trained = []
-    monkeypatch.setattr(module, "fit_plain", lambda clf, *_: trained.append(hasattr(clf, "cpu_seconds_")))
+    monkeypatch.setattr(module, "fit_baseline", lambda clf, *_: trained.append(hasattr(clf, "cpu_seconds_")))
     fit(settings, tmp_path)
     assert trained == [True], "the first process trains, and its gradients are summed with ours"

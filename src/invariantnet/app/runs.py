@@ -24,8 +24,8 @@ from invariantnet.estimator.persistence import (
     read_tensors,
 )
 from invariantnet.inference.cache import FolderCache
-from invariantnet.nn import mlp
-from invariantnet.report.evaluation import ShownInputs, evaluate, fit_plain
+from invariantnet.report.baseline import fit_baseline, needs_baseline, restore_baseline
+from invariantnet.report.evaluation import ShownInputs, evaluate
 from invariantnet.report.page import Subject, render
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.training.distributed import our_team
@@ -139,12 +139,14 @@ def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) 
         clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
         if not our_team().rank:
             clf.save(fitted)
-    baseline = fit_plain(clf, data.x_train, labels, settings.seed)
+    baseline = fit_baseline(clf, data.x_train, labels)
     our_team().wait()
     if our_team().rank:
         return None
     evaluation, shown = evaluate(clf, baseline, data.x_test, names[data.y_test])
-    content = safetensors.torch.save(_evaluation_tensors(baseline, shown))
+    if evaluation.left_out:
+        print(f"of the test data, {evaluation.left_out}", file=sys.stderr)
+    content = safetensors.torch.save(_evaluation_tensors(baseline if needs_baseline(clf) else None, shown))
     record = RunRecord(
         data=DataRecord(
             source=data.provenance,
@@ -172,17 +174,15 @@ def _close(out: Path) -> RunRecord | None:
     return read_run(out)
 
 
-def _evaluation_tensors(baseline: nn.Module, shown: ShownInputs) -> dict[str, Tensor]:
-    weights = {f"{BASELINE}{name}": value.cpu() for name, value in baseline.state_dict().items()}
-    return {**weights, "examples": shown.examples.cpu().clone(), "doubtful": shown.doubtful.cpu().clone()}
+def _evaluation_tensors(baseline: nn.Module | None, shown: ShownInputs) -> dict[str, Tensor]:
+    weights = baseline.state_dict() if baseline else {}
+    tensors = {f"{BASELINE}{name}": value for name, value in weights.items()} | vars(shown)
+    return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
 
 
 def _subject(record: RunRecord, clf: InvariantClassifier, tensors: dict[str, Tensor]) -> Subject:
     """What the page of a run is about."""
-    baseline = mlp(clf.input_shape_, clf.outputs_, clf.hidden)
-    baseline.load_state_dict(
-        {name.removeprefix(BASELINE): value for name, value in tensors.items() if name.startswith(BASELINE)}
-    )
+    weights = {name.removeprefix(BASELINE): value for name, value in tensors.items() if name.startswith(BASELINE)}
     return Subject(
         title=record.settings.data,
         source=record.data.source,
@@ -191,7 +191,7 @@ def _subject(record: RunRecord, clf: InvariantClassifier, tensors: dict[str, Ten
         classifier=clf,
         evaluation=record.evaluation,
         inputs=ShownInputs(tensors["examples"], tensors["doubtful"]),
-        baseline=baseline,
+        baseline=restore_baseline(clf, weights) if weights else None,
         settings=tuple((name.replace("_", " "), _as_text(value)) for name, value in vars(record.settings).items()),
     )
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -25,7 +24,7 @@ from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
 from invariantnet.estimator.persistence import Trainings
 from invariantnet.estimator.stored import Backbone, StoredEstimator
-from invariantnet.estimator.validation import check_parameters, checked_inputs, usable_device
+from invariantnet.estimator.validation import check_parameters, checked_inputs, seed_from, usable_device
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates, compared_units
@@ -146,7 +145,7 @@ class InvariantEstimator(StoredEstimator):
         # A power of ten that brings the inputs to order one: a change of units changes nothing.
         squares = sum(float(part.double().square().sum()) for part in blocks(x))
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = seed_from(self.random_state)
         self.hypotheses_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
         # Small networks gain nothing from more threads, and lose much where other work runs beside them.
@@ -164,7 +163,9 @@ class InvariantEstimator(StoredEstimator):
         if self.method == "paper":
             return Trainings(None, Training() if self.epochs is None else Training(epochs=self.epochs))
         compared = HeldOut().training if self.method == "heldout" else self._compared.training
-        return Trainings(compared, final_training(self.epochs, 50 if self.backbone == "mlp" else 12))
+        final = final_training(self.epochs, 50 if self.backbone == "mlp" else 12)
+        # With Bayes by Backprop, the prior of the weights takes the place of their decay.
+        return Trainings(compared, replace(final, weight_decay=0.0) if self.uncertainty == "bbb" else final)
 
     def make_network(self, symmetry: Group) -> nn.Module:
         """The final network as it would be for a symmetry, untrained.

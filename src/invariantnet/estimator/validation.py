@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import numpy as np
 import torch
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 
@@ -26,6 +26,11 @@ def usable_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         fault = str(error).splitlines()[0]
         raise ValueError(f"device {name!r} cannot be used ({fault}): pass 'auto' or 'cpu'.") from None
+
+
+def seed_from(random_state: Any) -> int:
+    """Draw the seed of a fit from what scikit-learn takes for randomness."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def as_numpy(values: Tensor) -> np.ndarray:

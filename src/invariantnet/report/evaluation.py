@@ -7,22 +7,21 @@ import torch
 from torch import Tensor, nn
 
 from invariantnet import metrics
-from invariantnet._system.progress import training_bar
 from invariantnet.data.arrays import DiskArray, as_inputs, read
-from invariantnet.data.examples import Examples
-from invariantnet.estimator import InvariantClassifier, final_training
+from invariantnet.estimator import InvariantClassifier
 from invariantnet.inference.prices import predict_moved
 from invariantnet.likelihoods import Categorical
-from invariantnet.nn import Draws, Symmetrized, mlp
+from invariantnet.nn import Draws
 from invariantnet.symmetries.group import Group, transform
 from invariantnet.symmetries.measure import Measure
-from invariantnet.training.loop import log_probabilities, train
+from invariantnet.training.loop import log_probabilities
 
-EPOCHS = 50
 SHOWN = 8
 """Examples on the page: of as many classes, and as many doubtful ones."""
 COPIES = 8
 """Copies of each example on the page."""
+LONGEST_NAME = 80
+"""Characters of a class' name that are shown."""
 BINS = 10
 """Groups of predictions by their probability, for the calibration."""
 
@@ -84,11 +83,27 @@ class Evaluation:
     """How the final network does on the test data, beside the baseline."""
 
     test_examples: int
+    """Number of test examples of known classes."""
+    unknown: dict[str, int]
+    """Number of test examples left out of each class that the examples to learn from lack."""
     accuracy: Accuracies
     scores: dict[str, float]
     calibration: tuple[CalibrationBin, ...]
     doubtful: tuple[Doubt, ...]
     examples: tuple[ShownExample, ...]
+
+    @property
+    def left_out(self) -> str:
+        """Say which test examples could not be used, and why; empty if there are none."""
+        if not self.unknown:
+            return ""
+        named = [f"{shortened(name)} ({count:,})" for name, count in self.unknown.items()]
+        more = [f"{len(named) - SHOWN} more classes"] if len(named) > SHOWN else []
+        total = sum(self.unknown.values())
+        return (
+            f"{total:,} example{' is' if total == 1 else 's are'} left out, because no training example has the "
+            f"class: {', '.join([*named[:SHOWN], *more])}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +129,7 @@ def evaluate(
         The evaluation, and the inputs that a page of it shows.
     """
     known = np.isin(y, clf.classes_)
+    unknown = {str(name): int(n) for name, n in zip(*np.unique(y[~known], return_counts=True), strict=True)}
     x, codes = x[known], np.searchsorted(clf.classes_, y[known])
     inputs, labels = as_inputs(x), torch.from_numpy(codes)
     p = log_probabilities(clf.network_, inputs).double().exp().numpy()
@@ -122,6 +138,7 @@ def evaluate(
     shown = ShownInputs(*(read(inputs[torch.tensor(which, dtype=torch.long)]) for which in (first, doubtful)))
     evaluation = Evaluation(
         test_examples=len(x),
+        unknown=unknown,
         accuracy=Accuracies(
             *(
                 {g.name: _accuracy(network, g, inputs, labels) for g in clf.hypotheses_}
@@ -142,19 +159,10 @@ def evaluate(
     return evaluation, shown
 
 
-def fit_plain(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndarray, seed: int) -> nn.Module:
-    """A plain network of the same width, trained for as long, for comparison."""
-    codes = np.searchsorted(clf.classes_, y)
-    trivial = next(g for g in clf.hypotheses_ if g.order == 1)
-
-    def make() -> nn.Module:
-        return Symmetrized(mlp(clf.input_shape_, clf.outputs_, clf.hidden), [trivial], scale=clf.scale_)
-
-    config = final_training(clf.epochs, EPOCHS)
-    with training_bar(config.steps(len(x)), "a plain network, to compare", visible=clf.verbose > 0) as on_step:
-        network, _ = train(make, Examples(as_inputs(x), torch.from_numpy(codes)), config, seed, on_step=on_step)
-    assert isinstance(network, Symmetrized)
-    return network.fold().eval()
+def shortened(name: object) -> str:
+    """Name a class in a length that fits a page."""
+    text = str(name)
+    return f"{text[:LONGEST_NAME]}…" if len(text) > LONGEST_NAME else text
 
 
 def shown_symmetry(clf: InvariantClassifier) -> Group:

@@ -120,6 +120,7 @@ def render(subject: Subject) -> str:
         shown_symmetry=words(shown_symmetry(subject.classifier).name),
         examples=_examples(subject),
         doubtful=_doubtful(subject),
+        network_names={"chosen": words(model.chosen), "baseline": "the same network without the symmetry"},
         classes=class_names(subject.classifier),
         tryit=tryit,
         why_no_tryit=why_no_tryit,

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.nn.folding import folded
+from invariantnet.report.evaluation import shortened
 from invariantnet.symmetries.catalogue import CATALOGUE
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import symmetry as named_symmetry
@@ -18,9 +19,6 @@ MANY_CLASSES, MANY_NUMBERS = 60, 5000
 
 LARGEST = 4_000_000
 """Bytes of networks, inputs and moves that a page may carry: with its pictures it stays below 5 MB."""
-
-LONGEST_NAME = 80
-"""Characters of a class' name that a page shows."""
 
 MOVES = {"rot90": "rotate", "hflip": "flip ↔", "vflip": "flip ↕", "shifts": "shift"}
 """Buttons for images, whatever the candidates were: what each of these symmetries does."""
@@ -90,8 +88,7 @@ def try_it(clf: InvariantClassifier, baseline: nn.Module | None, inputs: Tensor,
 
 def class_names(clf: InvariantClassifier) -> list[str]:
     """Names of the classes, none of them so long that it would fill a page."""
-    names = [str(c) for c in clf.classes_]
-    return [f"{name[:LONGEST_NAME]}…" if len(name) > LONGEST_NAME else name for name in names]
+    return [shortened(c) for c in clf.classes_]
 
 
 def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:

@@ -1,0 +1,81 @@
+"""The network that the final one is compared with: the same, without the symmetry."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from invariantnet._system.progress import training_bar
+from invariantnet._system.torch_state import threads
+from invariantnet.data.arrays import DiskArray, as_inputs
+from invariantnet.data.duplicates import merge_duplicates
+from invariantnet.data.examples import Examples
+from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator.validation import seed_from
+from invariantnet.nn import Draws
+from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.group import Group
+from invariantnet.training.loop import device_of
+from invariantnet.uncertainty import train_uncertain, trainings
+
+
+def needs_baseline(clf: InvariantClassifier) -> bool:
+    """Tell whether the final network has a symmetry to leave out; the paper's layer always mixes some."""
+    return clf.symmetry_.name != TRIVIAL or clf.method == "paper"
+
+
+def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndarray) -> nn.Module:
+    """Train the same network without the symmetry, as the final network was trained.
+
+    Args:
+        clf: The fitted classifier.
+        x: The inputs that it was fitted to.
+        y: Their labels.
+
+    Returns:
+        The trained network; the final network itself if it has no symmetry.
+    """
+    if not needs_baseline(clf):
+        return clf.network_
+    device, config = device_of(clf.network_, torch.device("cpu")), clf.trainings.final
+    values, codes, weights = merge_duplicates(x, np.searchsorted(clf.classes_, y))
+    weight = None if weights is None else torch.from_numpy(weights).to(device)
+    examples = Examples(as_inputs(values).to(device), torch.from_numpy(codes).to(device), weight)
+    steps = config.steps(len(examples)) * trainings(clf.uncertainty)
+    with (
+        threads(clf.threads_),
+        training_bar(steps, "the same network without the symmetry", visible=clf.verbose > 0) as on_step,
+    ):
+        network, _ = train_uncertain(
+            lambda: clf.make_network(_no_symmetry(clf)),
+            examples,
+            config,
+            seed_from(clf.random_state),
+            uncertainty=clf.uncertainty,
+            likelihood=clf.likelihood,
+            on_step=on_step,
+        )
+    return network
+
+
+def restore_baseline(clf: InvariantClassifier, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Rebuild a baseline from its weights.
+
+    Args:
+        clf: The fitted classifier that it belongs to.
+        weights: Tensors by their names in the network.
+
+    Returns:
+        The network.
+
+    Raises:
+        RuntimeError: If the weights are those of another network.
+    """
+    network = Draws.like(clf.make_network(_no_symmetry(clf)), weights, clf.likelihood)
+    network.load_state_dict(weights)
+    return network.eval()
+
+
+def _no_symmetry(clf: InvariantClassifier) -> Group:
+    return next(g for g in clf.hypotheses_ if g.name == TRIVIAL)

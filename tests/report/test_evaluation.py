@@ -1,0 +1,75 @@
+"""The final network is compared with the same network without the symmetry, on all test data that can be used."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from invariantnet import InvariantClassifier
+from invariantnet import data as datasets
+from invariantnet.app.record import Settings, read_run
+from invariantnet.app.runs import fit
+from invariantnet.report.baseline import fit_baseline, restore_baseline
+from invariantnet.report.evaluation import evaluate
+
+DIGITS = datasets.load("digits:rotated", seed=0)
+X, Y = DIGITS.x_train[:120], DIGITS.y_train[:120]
+X_TEST, Y_TEST = DIGITS.x_test[:60], DIGITS.y_test[:60]
+TINY = {"input_shape": (8, 8), "hidden": 4, "n_networks": 1, "epochs": 1, "random_state": 0}
+CASES = {
+    "mlp": {},
+    "cnn": {"backbone": "cnn"},
+    "ensemble": {"uncertainty": "ensemble"},
+    "outputs": {"placement": "outputs"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_baseline_is_the_same_network_without_the_symmetry(case):
+    """It is what the classifier trains in the end if no symmetry is a candidate."""
+    x, y = np.concatenate([X, X[:20]]), np.concatenate([Y, Y[:20]])  # some examples are there twice
+    options = {**TINY, **CASES[case]}
+    clf = InvariantClassifier(["rot90"], tolerance=9.0, **options).fit(x, y)
+    assert clf.symmetry_.name == "rot90"
+    baseline = fit_baseline(clf, x, y)
+    without = InvariantClassifier(["trivial"], **options).fit(x, y).network_.state_dict()
+    assert baseline.state_dict().keys() == without.keys()
+    for name, value in baseline.state_dict().items():
+        torch.testing.assert_close(value, without[name], rtol=0, atol=0)
+    again = restore_baseline(clf, baseline.state_dict())
+    inputs = torch.from_numpy(X_TEST)
+    with torch.no_grad():
+        assert torch.equal(again(inputs), baseline.eval()(inputs))
+
+
+def test_a_network_without_symmetry_is_its_own_baseline():
+    clf = InvariantClassifier(["trivial"], **TINY).fit(X, Y)
+    assert fit_baseline(clf, X, Y) is clf.network_
+
+
+def test_test_examples_of_unknown_classes_are_counted_and_named(tmp_path, capfd):
+    x = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    y = np.array([*["a", "b"] * 29, "rare", "odd"])
+    np.savez(tmp_path / "d.npz", x=x, y=y, x_test=x, y_test=y)
+    # With this seed, the few examples to learn from have neither of the two.
+    settings = Settings(str(tmp_path / "d.npz"), ("sign",), hidden=4, n_networks=1, epochs=1, examples=16)
+    fit(settings, tmp_path / "run")
+    record = read_run(tmp_path / "run")
+    assert record.evaluation.unknown == {"odd": 1, "rare": 1}
+    assert record.evaluation.test_examples == 58
+    said = "2 examples are left out, because no training example has the class: odd (1), rare (1)"
+    assert [line for line in capfd.readouterr().err.splitlines() if said in line] == [f"of the test data, {said}"]
+    assert said in (tmp_path / "run/report.html").read_text()
+    assert json.loads((tmp_path / "run/run.json").read_text())["evaluation"]["unknown"] == {"odd": 1, "rare": 1}
+
+
+def test_nothing_to_test_on_is_no_number():
+    clf = InvariantClassifier(["rot90"], **TINY).fit(X, Y)
+    evaluation, shown = evaluate(clf, clf.network_, X_TEST, np.full(len(X_TEST), 99))
+    assert evaluation.test_examples == 0
+    assert evaluation.unknown == {"99": len(X_TEST)}
+    assert evaluation.scores == {}
+    assert not evaluation.examples
+    assert not len(shown.examples)
+    assert not len(shown.doubtful)
