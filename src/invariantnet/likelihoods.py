@@ -69,7 +69,7 @@ class Categorical:
         """Every class is as probable as it was frequent."""
         classes = int(torch.cat([past, y]).max()) + 1
         counts = torch.bincount(past.cpu(), weight.cpu().double(), classes) + 0.5  # Jeffreys' prior
-        return counts.log().expand(len(y), -1)
+        return counts.log().to(y.device).expand(len(y), -1)
 
     def score(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> float:
         """Accuracy."""
@@ -89,8 +89,9 @@ class Categorical:
         classes = p.shape[1]
         if classes <= MOST_COLUMNS:
             return p.mT[:, :, None].sqrt() * (torch.eye(classes).to(p)[:, None] - p)
-        generator = torch.Generator(p.device).manual_seed(0)
-        drawn = torch.multinomial(p, MOST_COLUMNS, replacement=True, generator=generator)
+        # Drawn on the CPU, so that every device gives the same columns.
+        generator = torch.Generator().manual_seed(0)
+        drawn = torch.multinomial(p.cpu(), MOST_COLUMNS, replacement=True, generator=generator).to(p.device)
         return (F.one_hot(drawn.mT, classes) - p) / math.sqrt(MOST_COLUMNS)
 
 

@@ -85,7 +85,7 @@ class Scorer:
         """Log probability of a block's labels, predicted from earlier labels alone."""
         weight = torch.ones(len(past), device=past.y.device) if past.weight is None else past.weight
         output = self.likelihood.guess(past.y, weight, block.y)
-        return self.log_likelihood(output, block.y.to(output.device))
+        return self.log_likelihood(output, block.y)
 
     def log_likelihood(
         self, output: Float[Tensor, "n outputs"], y: Shaped[Tensor, " n"]

@@ -132,7 +132,7 @@ def evaluate(
     unknown = {str(name): int(n) for name, n in zip(*np.unique(y[~known], return_counts=True), strict=True)}
     x, codes = x[known], np.searchsorted(clf.classes_, y[known])
     inputs, labels = as_inputs(x), torch.from_numpy(codes)
-    p = log_probabilities(clf.network_, inputs).double().exp().numpy()
+    p = log_probabilities(clf.network_, inputs).cpu().double().exp().numpy()
     doubtful = np.argsort(-metrics.entropy(p), kind="stable")[:SHOWN].tolist()
     first = _first_of_each_class(codes)
     shown = ShownInputs(*(read(inputs[torch.tensor(which, dtype=torch.long)]) for which in (first, doubtful)))
@@ -184,12 +184,12 @@ def _first_of_each_class(codes: np.ndarray) -> list[int]:
 
 
 def _accuracy(network: nn.Module, group: Group, x: Tensor | DiskArray, y: Tensor) -> float:
-    return Categorical().score(predict_moved(network, group, x, Categorical()), y)
+    return Categorical().score(predict_moved(network, group, x, Categorical()).cpu(), y)
 
 
 def _shown_example(clf: InvariantClassifier, baseline: nn.Module, x: Tensor, label: int) -> ShownExample:
     copies = shown_copies(shown_symmetry(clf), x)
-    said = (log_probabilities(network, copies).exp() for network in (clf.network_, baseline))
+    said = (log_probabilities(network, copies).cpu().exp() for network in (clf.network_, baseline))
     return ShownExample(label, *(tuple(_answer(p, int(p.argmax())) for p in each) for each in said))
 
 
