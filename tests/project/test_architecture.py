@@ -149,3 +149,21 @@ def test_public_names_are_all_there():
     with pytest.raises(AttributeError, match="nonsense"):
         _ = invariantnet.nonsense
     assert "invariantnet.symmetries.group" in sys.modules
+
+
+LONGEST_FUNCTION = 60
+"""Lines, docstring included: what fits on a screen."""
+
+
+def function_lengths(path: Path) -> dict[str, int]:
+    """Map every function of a file to its number of lines."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, functions)]
+    return {f"{path.name}: {node.name}": node.end_lineno - node.lineno + 1 for node in nodes}
+
+
+def test_functions_fit_on_a_screen():
+    lengths = {}
+    for path in [*SOURCE.values(), *STUDIES.values()]:
+        lengths |= function_lengths(path)
+    assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION}
