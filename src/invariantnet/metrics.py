@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.metrics import roc_auc_score
 
 Probabilities = Float[np.ndarray, "n classes"]
 Labels = Int[np.ndarray, " n"]
@@ -70,10 +71,8 @@ def auroc(inside: Float[np.ndarray, " n"], outside: Float[np.ndarray, " m"]) -> 
     >>> auroc(np.array([0.1, 0.2]), np.array([0.2, 0.9]))
     0.875
     """
-    _, ranks, counts = np.unique(np.concatenate([inside, outside]), return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts - 1) / 2
-    above = middle[ranks[len(inside) :]].sum() - len(outside) * (len(outside) + 1) / 2
-    return float(above / (len(inside) * len(outside)))
+    is_outside = np.repeat([False, True], [len(inside), len(outside)])
+    return float(roc_auc_score(is_outside, np.concatenate([inside, outside])))
 
 
 def scores(p: Probabilities, y: Labels) -> dict[str, float]:

@@ -105,11 +105,7 @@ class InvariantLinear(Mixture):
         if not (self.training and self.learns_scheme):
             return F.softmax(self.logits, dim=-1)
         logits = self.logits if self.draw == "batch" else self.logits.expand(self.out_features, -1)
-        noise = torch.empty_like(logits).exponential_().log()
-        drawn = F.softmax((logits - noise) / self.temperature, dim=-1)
-        if not self.hard:
-            return drawn
-        return F.one_hot(drawn.argmax(-1), logits.shape[-1]) - drawn.detach() + drawn
+        return F.gumbel_softmax(logits, self.temperature, self.hard)
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch neurons"]:
         """`W x + b`."""
