@@ -7,6 +7,7 @@ $\log p(D_\text{train} \mid w, \pi)$ and π, in alternation, $\log p(D_\text{hel
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import torch
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
 from invariantnet._system.torch_state import seeded
-from invariantnet.choices import MixtureKind, Placement
+from invariantnet.choices import MixtureKind, Placement, require_choice
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
 from invariantnet.inference._learned_pi import DirichletPosterior, FeaturePosterior, LearnedPi, PointEstimate
@@ -53,6 +54,9 @@ class HeldOut:
     """Held-out examples per step of π."""
     training: Training = BRIEF
     """How the weights are trained; π takes one step after each of theirs."""
+
+    def __post_init__(self) -> None:
+        require_choice("posterior", self.posterior, get_args(MixtureKind))
 
 
 @dataclass(frozen=True, eq=False)

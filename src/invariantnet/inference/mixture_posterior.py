@@ -10,7 +10,7 @@ $$\log p(\pi \mid D) = \log \mathrm{Dir}(\pi \mid \alpha) + \sum_i \log \sum_k \
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torch.distributions import Dirichlet, kl_divergence
 from torch.nn import functional as F
 
 from invariantnet._system.torch_state import seeded, threads
-from invariantnet.choices import MixtureMethod
+from invariantnet.choices import MixtureMethod, require_choice
 
 SAMPLES = 4000
 """Samples of π over all chains: 100 of them lie beyond each end of a 95 % interval."""
@@ -141,8 +141,9 @@ def mixture_posterior(
         Samples of π.
 
     Raises:
-        ValueError: There are no labels, or pyro is missing for NUTS.
+        ValueError: There are no labels, the method is unknown, or pyro is missing for NUTS.
     """
+    require_choice("method", method, get_args(MixtureMethod))
     if log_likelihood.shape[1] == 0:
         raise ValueError("no label was predicted by every hypothesis: pass more data.")
     concentration = torch.as_tensor(np.broadcast_to(np.asarray(alpha, float), len(names)).copy())
