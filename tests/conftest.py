@@ -24,7 +24,11 @@ settings.load_profile("laws")
 
 @pytest.fixture
 def annotations_unchecked(monkeypatch):
-    """Call the package as users do: without a check of annotations, which would refuse wrong words first."""
+    """Call the package as users do: no annotation is checked.
+
+    For tests of wrong words, which the checks would refuse first, and of long trainings, which take twice as long
+    with the checks.
+    """
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 

@@ -1,14 +1,25 @@
 """A small problem whose symmetry is known, and networks for it."""
 
+from dataclasses import replace
+
 import torch
 
 import invariantnet as inv
 from invariantnet.inference import Evidence
 from invariantnet.inference.hypotheses import hypotheses
 from invariantnet.nn import Symmetrized, mlp
+from invariantnet.training.config import Training
 
 SHAPE = (3, 3)
-FAST = Evidence(n_networks=2, first_block=40)
+
+BRIEFLY = Training(epochs=1, batch_size=32, learning_rate=1e-2, validation=0.0, min_steps=10)
+"""A few steps: for tests in which it does not matter what a network has learned."""
+
+ONE = Evidence(n_networks=1, first_block=40)
+"""One network per hypothesis, trained as by default."""
+
+BRIEF = replace(ONE, training=BRIEFLY)
+"""One network per hypothesis, hardly trained."""
 
 
 def candidates(*names, shape=SHAPE):

@@ -60,7 +60,7 @@ def test_equal_groups_are_merged():
     assert names(groups("vflip", "hflip", shape=(1, 1))) == ["trivial"]
 
 
-def test_as_many_hypotheses_as_are_promised():
+def test_the_limit_on_the_number_of_hypotheses():
     swaps = [[0, *range(1, 40)] for _ in range(32)]
     for i, swap in enumerate(swaps, 1):
         swap[0], swap[i] = i, 0
@@ -77,7 +77,7 @@ def test_of_equal_groups_the_plainer_name_stays():
         assert names(candidates) == ["trivial", "flips"]
 
 
-def test_too_many_and_ill_fitting_candidates():
+def test_too_many_or_mismatched_candidates():
     with pytest.raises(ValueError, match="more than 4 hypotheses"):
         hypotheses(groups("hflip", "vflip", "transpose"), limit=4)
     with pytest.raises(ValueError, match="at least one"):
@@ -86,7 +86,7 @@ def test_too_many_and_ill_fitting_candidates():
         hypotheses([*groups("rot90"), *groups("rot90", shape=(3, 3))])
 
 
-def test_two_groups_of_one_name_are_not_told_apart_so_they_are_refused():
+def test_two_different_groups_of_one_name_are_refused():
     ours = [Group.from_permutations([swap]) for swap in ([1, 0, 2, 3], [0, 1, 3, 2])]
     with pytest.raises(ValueError, match="two different groups are called 'custom'"):
         hypotheses(ours)
@@ -96,7 +96,7 @@ def test_two_groups_of_one_name_are_not_told_apart_so_they_are_refused():
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (3, 16, 16)])
-def test_too_many_joins_are_told_before_those_of_large_groups_are_made(shape, monkeypatch):
+def test_too_many_joins_are_refused_before_large_groups_are_joined(shape, monkeypatch):
     joined = []
     monkeypatch.setattr(hypotheses_module, "join", lambda a, b: joined.append((a, b)) or join(a, b))
     with pytest.raises(ValueError, match="more than 32 hypotheses"):
@@ -104,6 +104,6 @@ def test_too_many_joins_are_told_before_those_of_large_groups_are_made(shape, mo
     assert all(g.can_list_elements for pair in joined for g in pair)
 
 
-def test_joins_of_huge_groups_are_found_at_once():
+def test_huge_groups_are_joined_without_listing_their_elements():
     found = hypotheses(symmetries_for((200,)))
     assert found[-1].order == 2 * math.factorial(200)

@@ -118,11 +118,11 @@ def test_every_placement_and_backbone(make, placement):
     assert set(posterior(network, x, Categorical())) == set(layers_of(network, x))
     drawn = draw_last_layer(network, x, Categorical(), 6, 0)
     assert {len(values) for values in drawn.values()} == {6}
-    torch.testing.assert_close(network(x), before)  # nothing is left behind
+    torch.testing.assert_close(network(x), before)  # no hook is left behind
 
 
-def test_layers_are_seen_as_often_as_there_are_copies():
-    """Hooks make the first layer be called; what it gives must be what the fast path gives."""
+def test_a_hooked_layer_is_called_on_every_copy():
+    """A hook makes the network call its first layer on every copy; the output must equal that of the fast path."""
     group = inv.symmetry("d4", shape=(3, 3))
     with seeded(6):
         network = Symmetrized(mlp((3, 3), 2, 4), [group]).double()
@@ -155,7 +155,7 @@ def test_laplace_evidence_prefers_the_symmetry_that_is_there():
     assert favourite(corners[:, 0] > 0) == "trivial"
 
 
-def test_a_layer_without_bias_pays_for_no_bias():
+def test_a_layer_without_bias_has_no_column_for_it():
     with seeded(4):
         network = nn.Linear(3, 2, bias=False)
         x = torch.randn(40, 3)
@@ -174,7 +174,7 @@ def evidence_of(network, x):
 
 
 @pytest.mark.parametrize("mode", ["zeros", "circular", "reflect"])
-def test_a_convolution_is_credited_with_the_patches_that_it_sees(mode):
+def test_the_inputs_of_a_convolution_are_its_padded_patches(mode):
     with seeded(8):
         x = torch.randn(30, 32)
         named, counted = convolution(padding="same", padding_mode=mode), convolution(padding=1, padding_mode=mode)
@@ -206,7 +206,7 @@ def test_convolutions_in_groups_have_an_evidence():
     assert math.isfinite(evidence_of(network, x))
 
 
-def test_draws_of_the_last_layer_surround_it():
+def test_draws_of_the_last_layer_have_its_weights_as_their_mean():
     with seeded(0):
         network = mlp((4, 4), 3, 8)
         x = torch.rand(200, 16)
@@ -227,6 +227,6 @@ def test_draws_of_the_last_layer_surround_it():
     ],
     ids=["no bias", "convolution"],
 )
-def test_a_network_that_ends_otherwise_is_refused(network):
+def test_a_network_without_a_last_linear_layer_is_refused(network):
     with pytest.raises(ValueError, match=r"ends with nn\.Linear"):
         draw_last_layer(network, torch.rand(5, 16), Categorical(), 2, 0)

@@ -25,20 +25,20 @@ def test_bootstrap_posterior_against_a_plain_loop():
     np.testing.assert_allclose(ours, np.mean(slow, 0), atol=0.03)
 
 
-def test_equal_examples_leave_no_doubt_about_their_sum():
+def test_equal_examples_give_the_same_sum_in_every_draw():
     """Whatever their weights, which add up to the number of examples."""
     values = np.array([-1.0, -1.3])[:, None, None].repeat(5, axis=2)
     p = bootstrap_probabilities(values, np.zeros(2), 0)
     assert p[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
 
 
-def test_many_examples_do_not_leave_the_range_of_numbers():
+def test_many_examples_do_not_underflow():
     p = bootstrap_probabilities(np.full((2, 1, 20_000), -3.0), np.log([0.8, 0.2]), 0, draws=20)
     assert p.tolist() == pytest.approx([0.8, 0.2])
 
 
-def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
-    """One network of three knows the label, against three that guess among three."""
+def test_weights_of_networks_are_uniform_on_their_simplex(monkeypatch):
+    """One network of three predicts the label, against three that guess among three classes."""
     monkeypatch.setattr("invariantnet.inference.bootstrap.MIXES", 20_000)
     values = np.log([[[1.0], [1e-300], [1e-300]], [[1 / 3]] * 3])
     p = bootstrap_probabilities(values, np.zeros(2), 0, draws=20_000)
@@ -46,7 +46,7 @@ def test_networks_are_weighed_uniformly_on_their_simplex(monkeypatch):
     assert p[0] == pytest.approx(np.mean(2 * (1 - u) * u / (u + 1 / 3)), abs=0.006)
 
 
-def test_bootstrap_is_humble_about_differences_that_a_few_examples_make():
+def test_bootstrap_is_less_sure_of_a_difference_that_a_few_examples_make():
     even = np.full((2, 1, 400), -0.5)
     noisy = even.copy()
     noisy[1, 0, :3] += 3.0
@@ -88,7 +88,7 @@ def test_verdict_in_words(probabilities, words):
     assert posterior_with(*probabilities).verdict.startswith(words)
 
 
-def test_a_posterior_is_shown_whole_or_not_at_all():
+def test_the_table_of_a_posterior():
     posterior = SymmetryPosterior(
         ("trivial", "rot90"), (1, 4), (0.25, 0.75), (-9.0, -8.0), (0.0, 0.0), 10, ("trivial",)
     )
@@ -98,7 +98,7 @@ def test_a_posterior_is_shown_whole_or_not_at_all():
         ["rot90", "4", "0.750", "-8.0"],
     ]
     assert posterior.log_bayes_factors == (-1.0, 0.0)
-    assert "race" not in repr(posterior), "it is long"
+    assert "race" not in repr(posterior), "the history of a race is long"
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         str(replace(posterior, orders=(1,)))
     with pytest.raises(ValueError, match="were not stored"):
@@ -119,7 +119,7 @@ def test_strength_in_words(best, word):
     assert posterior_with(1 - best, best).strength == word
 
 
-def test_a_second_opinion_is_shown_where_it_was_asked_for():
+def test_the_verdict_mentions_a_second_opinion():
     posterior = posterior_with(0.25, 0.75)
     assert posterior.second_opinion is None
     assert "Laplace" not in posterior.verdict
@@ -127,7 +127,7 @@ def test_a_second_opinion_is_shown_where_it_was_asked_for():
     assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith("; Laplace's approximation favours trivial")
 
 
-def test_who_learned_nothing_says_so():
+def test_the_verdict_says_if_no_network_has_learned():
     posterior = posterior_with(0.25, 0.75)
     assert "guessing" not in posterior.verdict
     assert "guessing" not in replace(posterior, guessing=-0.1).verdict
@@ -135,7 +135,7 @@ def test_who_learned_nothing_says_so():
         assert replace(posterior, guessing=guessing).verdict.endswith("guessing does as well")
 
 
-def test_the_largest_group_within_the_tolerance_is_bought():
+def test_the_largest_group_within_the_tolerance_is_chosen():
     prices = [
         Price("trivial", 1, 0.0, {}),
         Price("rot90", 4, 0.3, {}),
@@ -148,16 +148,16 @@ def test_the_largest_group_within_the_tolerance_is_bought():
     assert replace(posterior, prices=(prices[3],)).within(0.4) == "trivial"
     assert replace(posterior, prices=(prices[1],)).within(0.4) == "rot90"
     late = replace(posterior, prices=(Price("trivial", 1, 0.1, {}), Price("rot90", 4, 0.0, {})))
-    assert late.within(0.0) == "trivial", "the favourite, though another did better at last"
+    assert late.within(0.0) == "trivial", "the favourite, although another did better on the last block"
 
 
-def test_the_mean_of_networks_is_that_of_their_probabilities():
+def test_networks_are_averaged_by_their_probabilities():
     values = np.random.default_rng(0).normal(-1, 1, (3, 4, 5))
     np.testing.assert_allclose(mean_prediction(values), np.log(np.exp(values).mean(1)))
 
 
 @pytest.mark.parametrize("n_networks", [1, 2])
-def test_bootstrap_in_parts_is_the_same(monkeypatch, n_networks):
+def test_the_bootstrap_does_not_depend_on_the_size_of_its_chunks(monkeypatch, n_networks):
     values = np.random.default_rng(0).normal(-1, 0.5, (3, n_networks, 60))
     whole = bootstrap_probabilities(values, np.zeros(3), seed=1)
     monkeypatch.setattr("invariantnet.inference.bootstrap.CHUNK", 170)

@@ -1,4 +1,4 @@
-"""What invariance costs, by arrays whose prices are plain."""
+"""What invariance costs, on arrays whose prices are known."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,39 @@
+"""What a prediction counts, and what can be predicted without inputs."""
+
+import numpy as np
+import pytest
+import torch
+from problems import BRIEFLY, make_network
+from torch import nn
+
+from invariantnet.inference.scoring import Scorer
+from invariantnet.likelihoods import Categorical, Gaussian
+
+
+def scorer(doubt):
+    return Scorer(make_network, Categorical(), BRIEFLY, doubt)
+
+
+def test_without_doubt_a_prediction_counts_as_it_is():
+    output = torch.tensor([[0.25, 0.75]]).log()
+    assert scorer(0.0).log_likelihood(output, torch.tensor([1])) == pytest.approx(np.log(0.75))
+
+
+def test_doubt_bounds_the_price_of_a_surprise():
+    sure = nn.Linear(1, 4)
+    nn.init.constant_(sure.weight, 0)
+    sure.bias.data = torch.tensor([1000.0, 0, 0, 0])
+    values = scorer(0.01).log_likelihood(sure(torch.zeros(2, 1)).detach(), torch.tensor([0, 1]))
+    np.testing.assert_allclose(values, np.log([0.9925, 0.0025]))
+
+
+def test_numbers_are_guessed_by_their_mean_and_spread():
+    past, weight = torch.tensor([0.0, 4.0, 9.0]), torch.tensor([1.0, 1.0, 0.0])
+    y = torch.tensor([2.0, 4.0])
+    found = Gaussian().log_prob(Gaussian().guess(past, weight, y), y.double())
+    torch.testing.assert_close(found.float(), torch.distributions.Normal(2.0, 2.0).log_prob(y))
+
+
+def test_a_class_that_was_never_seen_is_guessed_too():
+    output = Categorical().guess(torch.tensor([0, 0, 1]), torch.ones(3), torch.tensor([2, 0]))
+    assert output.softmax(-1).tolist() == [pytest.approx([2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5])] * 2
