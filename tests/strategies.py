@@ -1,11 +1,16 @@
 """Groups to test laws on: the catalogue on many shapes, and random ones."""
 
 import numpy as np
+import torch
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 
 from invariantnet import Group
+from invariantnet.symmetries._closure import as_matrices
 from invariantnet.symmetries.lookup import symmetries_for
+
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+"""Largest rounding error of sums over a group, by the type of the numbers."""
 
 SHAPES = [(1,), (5,), (2, 2), (3, 5), (4, 4), (5, 3), (2, 3, 3), (3, 2, 4)]
 CATALOGUE_GROUPS = [
@@ -17,14 +22,23 @@ def label(group: Group) -> str:
     return f"{group.name}-{'x'.join(map(str, group.shape or (group.dim,)))}"
 
 
+def matrices(group: Group) -> np.ndarray:
+    elements = group.elements.numpy()
+    return elements if group.is_matrix_group else as_matrices(elements)
+
+
+def dense(tensor: torch.Tensor) -> np.ndarray:
+    return (tensor.to_dense() if tensor.layout == torch.sparse_csr else tensor).numpy()
+
+
 def rotation(angle: float) -> np.ndarray:
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
 
 
 @st.composite
-def permutation_groups(draw) -> Group:
-    dim = draw(st.integers(1, 6))
+def permutation_groups(draw, dims=st.integers(1, 6)) -> Group:  # noqa: B008 - strategies are immutable
+    dim = draw(dims)
     generators = draw(st.lists(st.permutations(range(dim)), min_size=1, max_size=3))
     return Group.from_permutations(generators, name="random permutations")
 

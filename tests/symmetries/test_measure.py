@@ -1,40 +1,16 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import CATALOGUE_GROUPS, matrix_groups
+from strategies import rotation
 
 import invariantnet as inv
 from invariantnet import Group
 from invariantnet.symmetries._closure import random_products
-from invariantnet.symmetries.group import transform
 from invariantnet.symmetries.measure import Measure
 
 
 def groups(*which, shape=(4, 4)):
     return [inv.symmetry(name, shape=shape) for name in which]
-
-
-@given(
-    st.lists(st.sampled_from([g for g in CATALOGUE_GROUPS if g.shape == (2, 3, 3)]), min_size=1, max_size=3),
-    st.integers(0, 99),
-)
-def test_weights_are_those_of_the_mixture(candidates, seed):
-    pi = torch.from_numpy(np.random.default_rng(seed).dirichlet(np.ones(len(candidates)))).float()
-    measure = Measure.of(candidates)
-    weights = measure.weights(pi)
-    assert float(weights.sum()) == pytest.approx(1, abs=1e-5)
-    x = torch.randn(18, generator=torch.Generator().manual_seed(seed))
-    mean = (weights[:, None] * transform(x, measure.elements)).sum(0)
-    expected = sum(p * g.act(x).mean(0) for p, g in zip(pi, candidates, strict=True))
-    torch.testing.assert_close(mean, expected, atol=1e-5, rtol=1e-4)
-    assert len(measure.elements.unique(dim=0)) == len(measure.elements)
-
-
-@given(matrix_groups())
-def test_matrix_elements_are_shared(group):
-    assert len(Measure.of([group, group]).elements) == group.order
 
 
 def test_huge_groups_are_sampled():
@@ -70,13 +46,9 @@ def test_sampled_elements_are_nearly_uniform():
         assert counts.max() < 320
 
 
-def turn(angle):
-    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-
-
 def test_matrices_that_differ_by_rounding_are_one_element():
     """The half turn, as the third power of a sixth, and as index array."""
-    sixth, half = Group.from_matrices([turn(np.pi / 3)]), Group.from_matrices([-np.eye(2)])
+    sixth, half = Group.from_matrices([rotation(np.pi / 3)]), Group.from_matrices([-np.eye(2)])
     assert not half.is_matrix_group
     assert not any((member == -np.eye(2)).all() for member in sixth.elements.numpy())
     for groups in ([sixth, half], [half, sixth]):
@@ -90,9 +62,9 @@ def test_matrices_that_differ_by_rounding_are_one_element():
 def test_a_mixture_of_matrices_and_index_arrays(placement):
     from invariantnet.nn import Symmetrized, mlp
 
-    third = Group.from_matrices([turn(2 * np.pi / 3)])
+    third = Group.from_matrices([rotation(2 * np.pi / 3)])
     network = Symmetrized(mlp((2,), 3, 4), [*groups("trivial", shape=(2,)), third], placement).double()
     x, one_hot = torch.rand(5, 2).double(), torch.tensor([0.0, 1.0]).double()
-    plain, moved = (network(t, one_hot) for t in (x, x @ torch.from_numpy(turn(2 * np.pi / 3)).T))
+    plain, moved = (network(t, one_hot) for t in (x, x @ torch.from_numpy(rotation(2 * np.pi / 3)).T))
     torch.testing.assert_close(plain, moved, atol=1e-6, rtol=1e-6)
     assert not torch.allclose(network(x), plain)
