@@ -10,7 +10,7 @@ import torch
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet import data as datasets
 from invariantnet.app.runs import Settings, fit, predict
-from invariantnet.data import arrays as rows
+from invariantnet.data import arrays as disk_arrays
 from invariantnet.data.arrays import DiskArray, read
 from invariantnet.estimator import FINAL
 
@@ -27,67 +27,76 @@ def parameters(estimator):
     return torch.nn.utils.parameters_to_vector(estimator.network_.parameters())
 
 
-@pytest.mark.parametrize("method", ["evidence", "heldout", "paper"])
-def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, method):
-    def make():
-        return InvariantClassifier(["rot90"], (8, 8), method, hidden=16, n_networks=1, epochs=3, random_state=0)
+@pytest.fixture
+def only_few_at_once(monkeypatch):
+    """No array is ever made of more than two examples: the file may be larger than memory."""
+    whole = DiskArray.__array__
 
-    weights = np.arange(len(X)) % 3  # some are left out
-    x, y = np.concatenate([X, X[:30]]), np.concatenate([Y, Y[:30]])  # and some are there twice
-    weights = np.concatenate([weights, weights[:30]])
-    memory = make().fit(x, y, weights)
-    disk = make().fit(on_disk(tmp_path / "x.npy", x), y, weights)
+    def few(self, *args, **kwargs):
+        assert len(self) <= 2
+        return whole(self, *args, **kwargs)
+
+    monkeypatch.setattr(DiskArray, "__array__", few)
+
+
+@pytest.mark.usefixtures("only_few_at_once")
+@pytest.mark.parametrize(
+    ("method", "source"), [("evidence", DiskArray.of), ("heldout", lambda mapped: mapped), ("paper", DiskArray.of)]
+)
+def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, method, source):
+    def make():
+        return InvariantClassifier(["rot90"], (8, 8), method, hidden=8, n_networks=1, epochs=3, random_state=0)
+
+    x, y = np.concatenate([X[:80], X[:20]]), np.concatenate([Y[:80], Y[:20]])  # some are there twice
+    weights = np.arange(len(x)) % 4 % 3  # and some are left out
+    mapped = source(on_disk(tmp_path / "x.npy", x))
+    memory, disk = make().fit(x, y, weights), make().fit(mapped, y, weights)
     assert repr(disk.posterior_) == repr(memory.posterior_)
     assert disk.fingerprint_ == memory.fingerprint_
     assert disk.history_ == memory.history_
     assert torch.equal(parameters(disk), parameters(memory))
-    np.testing.assert_array_equal(disk.predict_proba(on_disk(tmp_path / "x.npy", x)), memory.predict_proba(x))
+    np.testing.assert_array_equal(disk.predict_proba(mapped), memory.predict_proba(x))
 
 
+@pytest.mark.usefixtures("only_few_at_once")
 def test_regression_from_a_file(tmp_path):
     x, y = X[:40], X[:40].sum(1)
+    mapped = on_disk(tmp_path / "x.npy", x)
 
     def make():
         return InvariantRegressor(["sign"], hidden=8, n_networks=1, epochs=2, random_state=0)
 
-    memory, disk = make().fit(x, y), make().fit(on_disk(tmp_path / "x.npy", x), y)
-    np.testing.assert_array_equal(disk.predict(on_disk(tmp_path / "x.npy", x)), memory.predict(x))
+    memory, disk = make().fit(x, y), make().fit(mapped, y)
+    np.testing.assert_array_equal(disk.predict(mapped), memory.predict(x))
 
 
-def test_never_more_than_a_batch_or_a_block_is_read_at_once(tmp_path, monkeypatch):
-    sizes, images = [], X.reshape(-1, 8, 8)
-    whole = DiskArray.read
-    monkeypatch.setattr(DiskArray, "read", lambda self: sizes.append(len(self)) or whole(self))
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 10 * X[0].nbytes)
-    folder = tmp_path / "data"
-    folder.mkdir()
-    for name, array in (("x", images), ("y", Y), ("x_test", images[:50]), ("y_test", Y[:50])):
-        np.save(folder / f"{name}.npy", array)
-    record = fit(Settings(str(folder), ("rot90",), hidden=8, n_networks=1, epochs=1), tmp_path / "run")
-    assert max(sizes) == FINAL.batch_size < len(X)
-    assert sizes.count(10) > 50
-    assert record["data"]["examples"] == 150
-    assert record["evaluation"]["test_examples"] == 50
-
-
-def test_a_folder_of_npy_is_the_same_as_an_npz(tmp_path):
+def test_a_folder_of_npy_gives_the_run_of_an_npz_and_is_read_in_parts(tmp_path, monkeypatch):
     images = (X * 255).round().astype(np.uint8).reshape(-1, 8, 8)
-    folder = tmp_path / "data"
+    arrays = {"x": images, "y": Y, "x_test": images[:50], "y_test": Y[:50]}
+    folder, archive = tmp_path / "data", tmp_path / "data.npz"
     folder.mkdir()
-    np.save(folder / "x.npy", images)
-    np.save(folder / "y.npy", Y)
-    np.savez(tmp_path / "data.npz", x=images, y=Y)
-    files, archive = datasets.load(folder), datasets.load(tmp_path / "data.npz")
-    assert isinstance(files.x_train, DiskArray)
-    assert files.shape == archive.shape == (8, 8)
-    np.testing.assert_array_equal(np.asarray(files.x_train), archive.x_train)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    np.savez(archive, **arrays)
+    on_files, in_memory = datasets.load(folder), datasets.load(archive)
+    assert isinstance(on_files.x_train, DiskArray)
+    assert on_files.shape == in_memory.shape == (8, 8)
+    np.testing.assert_array_equal(np.asarray(on_files.x_train), in_memory.x_train)
+
+    sizes, whole = [], DiskArray.read
+    monkeypatch.setattr(DiskArray, "read", lambda self: sizes.append(len(self)) or whole(self))
+    monkeypatch.setattr(disk_arrays, "BLOCK_BYTES", 10 * X[0].nbytes)
     records = [
         fit(Settings(str(source), ("rot90",), hidden=8, n_networks=1, epochs=1), tmp_path / f"run{i}")
-        for i, source in enumerate((folder, tmp_path / "data.npz"))
+        for i, source in enumerate((folder, archive))
     ]
+    assert max(sizes) == FINAL.batch_size < len(X), "never more than a batch or a block is read at once"
+    assert sizes.count(10) > 50
+    assert records[0]["data"]["examples"] == 150
+    assert records[0]["evaluation"]["test_examples"] == 50
     assert records[0]["posterior"] == records[1]["posterior"]
     assert records[0]["evaluation"] == records[1]["evaluation"]
-    said = [predict(tmp_path / "run0", str(source), None) for source in (folder, tmp_path / "data.npz")]
+    said = [predict(tmp_path / "run0", str(source), None) for source in (folder, archive)]
     assert said[0] == said[1]
 
 
@@ -116,17 +125,17 @@ def test_rows_that_follow_one_another_take_no_memory(tmp_path):
     assert len(every) == n
     assert read(every[-2:]).tolist() == [[1, 2], [3, 4]]
     assert read(every[1:][n // 2 :][n // 2 - 2 :]).tolist() == [[3, 4]]
-    assert len(next(rows.blocks(every))) == rows.BLOCK
-    assert rows.not_finite(every) == (0, 0)
+    assert len(next(disk_arrays.blocks(every))) == disk_arrays.BLOCK
+    assert disk_arrays.not_finite(every) == (0, 0)
 
 
 def test_the_first_of_several_that_are_not_finite(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 10 * X[0].nbytes)
+    monkeypatch.setattr(disk_arrays, "BLOCK_BYTES", 10 * X[0].nbytes)
     x = X.copy()
     x[[37, 38, 90], 5] = np.nan
-    assert rows.not_finite(DiskArray.of(on_disk(tmp_path / "x.npy", x))) == (3, 37)
-    assert rows.not_finite(torch.from_numpy(x)) == (3, 37)
-    assert rows.not_finite(torch.from_numpy(X)) == (0, 0)
+    assert disk_arrays.not_finite(DiskArray.of(on_disk(tmp_path / "x.npy", x))) == (3, 37)
+    assert disk_arrays.not_finite(torch.from_numpy(x)) == (3, 37)
+    assert disk_arrays.not_finite(torch.from_numpy(X)) == (0, 0)
 
 
 def test_what_does_not_lie_in_a_file_is_taken_into_memory(tmp_path):
@@ -135,7 +144,7 @@ def test_what_does_not_lie_in_a_file_is_taken_into_memory(tmp_path):
     changed[0] = 1
     for array in (X, changed, on_disk(tmp_path / "t.npy", X.T.copy()).T, on_disk(tmp_path / "s.npy", X)[::2]):
         assert DiskArray.of(array) is None
-    clf = InvariantClassifier(["rot90"], (8, 8), hidden=8, n_networks=1, epochs=1, random_state=0)
+    clf = InvariantClassifier(["rot90"], (8, 8), "paper", hidden=8, epochs=1, random_state=0)
     assert clf.fit(changed, Y).fingerprint_ == clf.fit(np.array(changed), Y).fingerprint_
 
 
@@ -193,7 +202,7 @@ def test_unfit_arrays(tmp_path, x, y, fault):
 
 
 def test_faults_of_a_mapped_array_are_those_of_any_array(tmp_path):
-    clf = InvariantClassifier(["rot90"], (8, 8), hidden=8, n_networks=1, epochs=1, random_state=0)
+    clf = InvariantClassifier(["rot90"], (8, 8), "paper", hidden=8, epochs=1, random_state=0)
     with pytest.raises(ValueError, match="NaN or infinite"):
         clf.fit(on_disk(tmp_path / "a.npy", np.where(X.max() == X, np.nan, X)), Y)
     with pytest.raises(ValueError, match="all inputs are equal"):
@@ -215,22 +224,7 @@ def test_a_file_that_shrinks_or_goes_away(tmp_path):
         read(found)
 
 
-def test_neither_fit_nor_predict_ever_makes_an_array_of_a_whole_file(tmp_path, monkeypatch):
-    np.save(tmp_path / "x.npy", X)
-    np.save(tmp_path / "y.npy", Y)
-    data = datasets.load(tmp_path)
-    whole = DiskArray.__array__
-
-    def few(self, *args, **kwargs):
-        assert len(self) <= 2, "the file may be larger than memory"
-        return whole(self, *args, **kwargs)
-
-    monkeypatch.setattr(DiskArray, "__array__", few)
-    clf = InvariantClassifier(["rot90"], (8, 8), hidden=4, n_networks=1, epochs=1, random_state=0)
-    assert len(clf.fit(data.x_train, data.y_train).predict(data.x_train)) == len(X)
-
-
 def test_wide_inputs_are_read_in_the_same_blocks_from_memory_and_from_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 4 * 64 * 7)
-    in_file = rows.blocks(DiskArray.of(on_disk(tmp_path / "x.npy", X)))
-    assert [len(part) for part in rows.blocks(torch.from_numpy(X))] == [len(part) for part in in_file]
+    monkeypatch.setattr(disk_arrays, "BLOCK_BYTES", 4 * 64 * 7)
+    in_file = disk_arrays.blocks(DiskArray.of(on_disk(tmp_path / "x.npy", X)))
+    assert [len(part) for part in disk_arrays.blocks(torch.from_numpy(X))] == [len(part) for part in in_file]
