@@ -1,5 +1,6 @@
 """A real scheduler and two real workers, one of which dies."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -22,19 +23,27 @@ def cluster(tmp_path):
     contact = tmp_path / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
     shared = ["--scheduler-file", contact]
-    scheduler = subprocess.Popen(
-        [BIN / "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *shared], **quiet
-    )
     options = ["--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", tmp_path]
-    workers = [subprocess.Popen([BIN / "dask", "worker", *shared, *options], **quiet) for _ in range(2)]
+    with contextlib.ExitStack() as running:
+
+        def start(*command):
+            process = running.enter_context(subprocess.Popen([BIN / "dask", *command, *shared], **quiet))
+            running.callback(process.kill)
+            return process
+
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        address = address_in(contact)
+        yield address, [start("worker", *options) for _ in range(2)]
+
+
+def address_in(contact):
     deadline = time.monotonic() + 60
-    while not contact.exists():
-        assert time.monotonic() < deadline
+    while time.monotonic() < deadline:
+        # The file may not be there, or not be complete.
+        with contextlib.suppress(OSError, ValueError):
+            return json.loads(contact.read_text())["address"]
         time.sleep(0.1)
-    yield json.loads(contact.read_text())["address"], workers
-    for process in (*workers, scheduler):
-        process.kill()
-        process.wait()
+    raise TimeoutError("the scheduler does not start")
 
 
 def fit(out, *options):
