@@ -9,7 +9,9 @@ import torch
 
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet import data as datasets
-from invariantnet.app.runs import Settings, fit, predict
+from invariantnet.app.predictions import predict
+from invariantnet.app.record import Settings
+from invariantnet.app.runs import fit
 from invariantnet.data import arrays as disk_arrays
 from invariantnet.data.arrays import DiskArray, read
 from invariantnet.estimator import FINAL
@@ -92,12 +94,13 @@ def test_a_folder_of_npy_gives_the_run_of_an_npz_and_is_read_in_parts(tmp_path, 
     ]
     assert max(sizes) == FINAL.batch_size < len(X), "never more than a batch or a block is read at once"
     assert sizes.count(10) > 50
-    assert records[0]["data"]["examples"] == 150
-    assert records[0]["evaluation"]["test_examples"] == 50
-    assert records[0]["posterior"] == records[1]["posterior"]
-    assert records[0]["evaluation"] == records[1]["evaluation"]
-    said = [predict(tmp_path / "run0", str(source), None) for source in (folder, archive)]
-    assert said[0] == said[1]
+    assert records[0].data.examples == 150
+    assert records[0].evaluation.test_examples == 50
+    assert records[0].evaluation == records[1].evaluation
+    assert repr(records[0].model) == repr(records[1].model)
+    for source in (folder, archive):
+        predict(tmp_path / "run0", str(source), tmp_path / f"{source.name}.csv")
+    assert (tmp_path / "data.csv").read_text() == (tmp_path / "data.npz.csv").read_text()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.uint8, ">f4", np.int32, bool])
