@@ -23,6 +23,7 @@ BLOCK_BYTES = 64 * 2**20
 """Largest size of a block of 32-bit numbers, in bytes: small beside the memory that training takes."""
 
 CPU = torch.device("cpu")
+"""Device of the tensors that are read unless a caller asks for another."""
 
 
 @dataclass(frozen=True, eq=False)

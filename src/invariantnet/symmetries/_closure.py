@@ -18,7 +18,10 @@ WARM_UP = 200
 """Random products that are made and thrown away before the first one counts as a random element."""
 
 Indices = Int64[np.ndarray, "n dim"]
+"""Index arrays, one per row; an index of at least `dim` stands for a change of sign."""
+
 Matrices = Float64[np.ndarray, "n dim dim"]
+"""Square matrices, one after another."""
 
 
 class TooManyElementsError(ValueError):

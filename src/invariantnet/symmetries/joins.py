@@ -11,6 +11,7 @@ from invariantnet.symmetries._closure import Indices, TooManyElementsError, clos
 from invariantnet.symmetries.group import MAX_ORDER, Group
 
 WITHOUT_JOIN = "compare them without their join (joins=False), or use smaller groups"
+"""What a user can do about a join that is too large."""
 
 
 def generated_by(groups: Sequence[Group], name: str) -> Group:
