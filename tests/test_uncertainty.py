@@ -12,11 +12,11 @@ from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet._system.torch_state import seeded
 from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Categorical, Gaussian
-from invariantnet.nn import BayesianConv2d, BayesianLinear, Draws, Symmetrized, bayesian, convnet, mlp
+from invariantnet.nn import BayesianConv2d, BayesianLinear, Ensemble, Symmetrized, bayesian, convnet, mlp
 from invariantnet.nn.bayesian import draw_weights
 from invariantnet.training.config import Training
 from invariantnet.training.loop import train
-from invariantnet.uncertainty import DRAWS, MEMBERS, train_uncertain, trainings
+from invariantnet.uncertainty import DRAWS, NETWORKS, networks_to_train, train_uncertain
 
 KINDS = ("ensemble", "bbb", "laplace")
 BRIEF = Training(epochs=3, batch_size=32, learning_rate=1e-2, validation=0.0, schedule="one-cycle")
@@ -46,11 +46,11 @@ def trained(uncertainty, placement="features", make=mlp, likelihood=Categorical(
 def test_the_predictive_distribution_is_invariant_not_only_its_mean(uncertainty, placement):
     network = trained(uncertainty, placement).requires_grad_(False)
     x, _ = problem(20, seed=1)
-    draws = network.each(x)
-    assert len(draws) == (MEMBERS if uncertainty == "ensemble" else DRAWS)
+    draws = network.predict_each(x)
+    assert len(draws) == (NETWORKS if uncertainty == "ensemble" else DRAWS)
     assert float(draws.std(0).max()) > 1e-4  # they do differ
     for element in ROT.elements:
-        torch.testing.assert_close(network.each(x[:, element]), draws, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(network.predict_each(x[:, element]), draws, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(network(x).exp(), draws.exp().mean(0))
 
 
@@ -66,7 +66,7 @@ def test_draws_of_an_ensemble_are_its_members():
         members = [convnet((4, 4), 2, 8).eval() for _ in range(3)]
         x = torch.rand(6, 16)
     with torch.no_grad():
-        each = Draws.of_networks(members, Categorical()).eval().each(x)
+        each = Ensemble.from_networks(members, Categorical()).eval().predict_each(x)
         for member, output in zip(members, each, strict=True):
             torch.testing.assert_close(output, member(x).log_softmax(-1))
 
@@ -104,10 +104,10 @@ def test_bayes_by_backprop_keeps_every_parameter_of_a_network_of_ones_own():
 
 
 @pytest.mark.parametrize(
-    ("uncertainty", "count"), [("none", 1), ("bbb", 1), ("laplace", 1), ("ensemble", MEMBERS)]
+    ("uncertainty", "count"), [("none", 1), ("bbb", 1), ("laplace", 1), ("ensemble", NETWORKS)]
 )
 def test_the_bar_knows_how_many_networks_are_trained(uncertainty, count):
-    assert trainings(uncertainty) == count
+    assert networks_to_train(uncertainty) == count
 
 
 def test_drawn_weights_have_the_moments_of_q():

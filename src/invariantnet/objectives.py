@@ -12,14 +12,14 @@ from invariantnet.likelihoods import Categorical, Likelihood
 
 @runtime_checkable
 class HasLogPrior(Protocol):
-    """A layer with a prior on its scheme."""
+    """A module with a prior on its π."""
 
     @property
-    def learns_scheme(self) -> bool:
-        """Whether there is anything to learn."""
+    def learns_pi(self) -> bool:
+        """Whether π is learned rather than given."""
 
     def log_prior(self) -> Tensor:
-        """Log density of the prior at the layer's scheme."""
+        """Log density of the prior at the current π."""
 
 
 @runtime_checkable
@@ -27,25 +27,39 @@ class HasKL(Protocol):
     """A layer with stochastic weights."""
 
     def kl(self) -> Tensor:
-        """Divergence of the weights' posterior from their prior."""
+        """Divergence of the posterior of the weights from their prior."""
 
 
 class LogPosterior:
     r"""$\frac1N \big(\sum_i \log p(y_i \mid x_i, \pi, A, W) + \log p(\pi \mid \alpha) - \mathrm{KL}(q \| p)\big)$.
 
-    A term is there if the network has it: the prior of π with layers that learn it, the divergence
-    of stochastic weights with layers that have a `kl()`. Both count once per data set of N examples.
+    The prior of π is a term if a module of the network learns π, and the divergence if a layer has stochastic
+    weights. Both count once per data set, so each example of a batch gets 1/N of them.
+
+    Args:
+        network: The network to train.
+        examples: Number N of examples in the data set.
+        likelihood: Log density of the targets; classes by default.
     """
 
     def __init__(self, network: nn.Module, examples: int, likelihood: Likelihood | None = None) -> None:
         self.network = network
         self.likelihood = likelihood or Categorical()
         self.examples = examples
-        self.with_prior = [m for m in network.modules() if isinstance(m, HasLogPrior) and m.learns_scheme]
+        self.with_prior = [m for m in network.modules() if isinstance(m, HasLogPrior) and m.learns_pi]
         self.with_kl = [m for m in network.modules() if isinstance(m, HasKL)]
 
     def terms(self, x: Tensor, y: Tensor, weight: Tensor | None = None) -> dict[str, Tensor]:
-        """The named terms, estimated on a batch; their sum is the objective."""
+        """Estimate the terms of the objective on a batch.
+
+        Args:
+            x: Inputs.
+            y: Targets.
+            weight: Weight of each example, 1 on average; None if all count alike.
+
+        Returns:
+            The terms by name; their sum is the objective.
+        """
         log_prob = self.likelihood.log_prob(self.network(x), y)
         terms = {"log_likelihood": log_prob.mean() if weight is None else (weight * log_prob).mean()}
         if self.with_prior:
@@ -56,5 +70,5 @@ class LogPosterior:
 
 
 def total(terms: Iterable[Tensor]) -> Tensor:
-    """Sum of scalars."""
+    """Add up scalars."""
     return functools.reduce(operator.add, terms)

@@ -1,4 +1,4 @@
-"""Trained networks that know what they do not know: an ensemble, Bayes by Backprop, or Laplace's approximation."""
+"""Final networks that know what they do not know: an ensemble, Bayes by Backprop, or Laplace's approximation."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,17 +12,26 @@ from invariantnet.data.examples import Examples
 from invariantnet.inference.laplace import draw_last_layer
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.bayesian import bayesian, draw_weights, mean_weights
-from invariantnet.nn.ensemble import Draws
+from invariantnet.nn.ensemble import Ensemble
 from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
 
-MEMBERS = 5
+NETWORKS = 5
+"""Networks of an ensemble. Five bring most of the gain of many (Lakshminarayanan et al. 2017)."""
 DRAWS = 16
+"""Draws from a posterior of weights. Each costs a forward pass; 16 give their spread to within about a fifth."""
 
 
-def trainings(uncertainty: Uncertainty) -> int:
-    """Networks that are trained for it."""
-    return MEMBERS if uncertainty == "ensemble" else 1
+def networks_to_train(uncertainty: Uncertainty) -> int:
+    """Count the networks that `train_uncertain` trains.
+
+    Args:
+        uncertainty: How uncertainty is estimated.
+
+    Returns:
+        The number of networks.
+    """
+    return NETWORKS if uncertainty == "ensemble" else 1
 
 
 def train_uncertain(
@@ -35,31 +44,44 @@ def train_uncertain(
     likelihood: Likelihood,
     on_step: Callable[[nn.Module], None] | None = None,
 ) -> tuple[nn.Module, History]:
-    """Train a network, and draw from the posterior of its weights.
+    """Train a network together with the uncertainty of its weights.
 
-    `ensemble` trains several from different starts; `bbb` learns a Gaussian for every weight; `laplace` takes the
-    curvature at the trained weights, of the last layer.
+    Args:
+        make_network: Makes an untrained network.
+        examples: What to learn from.
+        config: How to train.
+        seed: Seed of everything that is drawn.
+        uncertainty: `none` trains one network; `ensemble` several, with different initial weights; `bbb` learns a
+            Gaussian for every weight; `laplace` takes a Gaussian from the curvature at the trained weights of the
+            last layer.
+        likelihood: Log density of the targets.
+        on_step: Called with the network after every step.
+
+    Returns:
+        The network, or an `Ensemble` of networks, in evaluation mode; and the history of the first training.
     """
 
-    def trained(make: Callable[[], nn.Module], config: Training, seed: int) -> tuple[nn.Module, History]:
+    def train_one(make: Callable[[], nn.Module], config: Training, seed: int) -> tuple[nn.Module, History]:
         return train(make, examples, config, seed, likelihood=likelihood, on_step=on_step)
 
     if uncertainty == "bbb":
         # The prior of the weights takes the place of their decay.
-        stochastic, history = trained(lambda: bayesian(make_network()), replace(config, weight_decay=0.0), seed)
+        without_decay = replace(config, weight_decay=0.0)
+        stochastic, history = train_one(lambda: bayesian(make_network()), without_decay, seed)
         with seeded(seed):
             network = make_network().to(examples.device)
         network.load_state_dict(mean_weights(stochastic))
-        return Draws(network, draw_weights(stochastic, DRAWS, seed), likelihood).eval(), history
-    network, history = trained(make_network, config, seed)
+        return Ensemble(network, draw_weights(stochastic, DRAWS, seed), likelihood).eval(), history
+    network, history = train_one(make_network, config, seed)
     if uncertainty == "ensemble":
-        others = [trained(make_network, config, _another(seed, i))[0] for i in range(1, MEMBERS)]
-        return Draws.of_networks([network, *others], likelihood).eval(), history
+        others = [train_one(make_network, config, _seed_of(seed, i))[0] for i in range(1, NETWORKS)]
+        return Ensemble.from_networks([network, *others], likelihood).eval(), history
     if uncertainty == "laplace":
         drawn = draw_last_layer(network, examples.x, likelihood, DRAWS, seed, examples.weight)
-        return Draws(network, drawn, likelihood).eval(), history
+        return Ensemble(network, drawn, likelihood).eval(), history
     return network, history
 
 
-def _another(seed: int, member: int) -> int:
-    return int(np.random.SeedSequence([seed, member]).generate_state(1)[0])
+def _seed_of(seed: int, network: int) -> int:
+    """Derive the seed of a further network of an ensemble."""
+    return int(np.random.SeedSequence([seed, network]).generate_state(1)[0])

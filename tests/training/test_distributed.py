@@ -15,8 +15,8 @@ from invariantnet.app import runs as module
 from invariantnet.app.record import Settings
 from invariantnet.app.runs import fit
 from invariantnet.data import load
-from invariantnet.training import distributed as team
-from invariantnet.training.distributed import Team, together
+from invariantnet.training import distributed
+from invariantnet.training.distributed import ProcessGroup, launch_processes
 
 BIN = Path(sys.executable).parent
 FIT = (
@@ -59,7 +59,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
 
 
 def test_faults():
-    with pytest.raises(ValueError, match="at least one"), together(0):
+    with pytest.raises(ValueError, match="at least one"), launch_processes(0):
         pass
 
 
@@ -74,11 +74,11 @@ def test_running_statistics_are_the_mean_of_all_processes():
             return (tensor + 3) / 2  # the other process has 3 everywhere
 
     layer = nn.BatchNorm1d(4)
-    Team(Fabric()).average_buffers(layer)
+    ProcessGroup(Fabric()).average_buffers(layer)
     assert layer.running_mean.tolist() == [1.5] * 4
     assert layer.running_var.tolist() == [2.0] * 4
     assert layer.num_batches_tracked == 0
-    Team().average_buffers(layer)
+    ProcessGroup().average_buffers(layer)
     assert layer.running_mean.tolist() == [1.5] * 4
 
 
@@ -86,9 +86,9 @@ def test_others_wait_until_what_an_earlier_run_left_is_gone(tmp_path, monkeypatc
     settings = Settings("digits:rotated", ("rot90",), examples=60, hidden=4, n_networks=1, epochs=1)
     record = fit(settings, tmp_path)
     InvariantClassifier.load(tmp_path).save(tmp_path / "unfinished" / record.digest / "fitted")
-    other = Team()
+    other = ProcessGroup()
     other.rank, other.wait = 1, lambda: shutil.rmtree(tmp_path / "unfinished", ignore_errors=True)
-    monkeypatch.setattr(team, "_ours", other)
+    monkeypatch.setattr(distributed, "_current", other)
     trained = []
     monkeypatch.setattr(module, "fit_baseline", lambda clf, *_: trained.append(hasattr(clf, "cpu_seconds_")))
     fit(settings, tmp_path)

@@ -28,7 +28,7 @@ from invariantnet.report.baseline import fit_baseline, needs_baseline, restore_b
 from invariantnet.report.evaluation import ShownInputs, evaluate
 from invariantnet.report.page import Subject, render
 from invariantnet.symmetries.catalogue import TRIVIAL
-from invariantnet.training.distributed import our_team
+from invariantnet.training.distributed import processes
 
 EVALUATION, REPORT = "evaluation.safetensors", "report.html"
 """Names inside the folder of a run: the baseline and the inputs that the page shows, and the page."""
@@ -57,10 +57,10 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     """
     prepared = prepare(settings, **reading)
     work = out / UNFINISHED
-    cache = FolderCache(work / prepared.digest, writes=not our_team().rank)
-    if our_team().rank:
+    cache = FolderCache(work / prepared.digest, writes=not processes().rank)
+    if processes().rank:
         finished = resume and _is_finished(out, cache)
-        our_team().wait()  # until what an earlier run left is gone
+        processes().wait()  # until what an earlier run left is gone
         return None if finished else _fit(settings, prepared, out, cache)
     writable_folder(out)
     if work.exists() and not _is_ours(work):
@@ -71,7 +71,7 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
         if work.exists() and not resume:
             shutil.rmtree(work)
         finished = resume and _is_finished(out, cache)
-        our_team().wait()
+        processes().wait()
         if not finished:
             return _fit(settings, prepared, out, cache)
         print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
@@ -135,13 +135,13 @@ def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) 
     if (fitted / RUN).exists():
         clf = InvariantClassifier.load(fitted)
     else:
-        clf = make_classifier(settings, data.shape, verbose=int(our_team().rank == 0))
+        clf = make_classifier(settings, data.shape, verbose=int(processes().rank == 0))
         clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
-        if not our_team().rank:
+        if not processes().rank:
             clf.save(fitted)
     baseline = fit_baseline(clf, data.x_train, labels)
-    our_team().wait()
-    if our_team().rank:
+    processes().wait()
+    if processes().rank:
         return None
     evaluation, shown = evaluate(clf, baseline, data.x_test, names[data.y_test])
     if evaluation.left_out:

@@ -30,12 +30,12 @@ from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates, compared_units
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import DECAYED, DEEP, LITTLE_DECAY, Compared
-from invariantnet.nn import Draws, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
+from invariantnet.nn import Ensemble, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
 from invariantnet.training.config import Training
 from invariantnet.training.loop import train
-from invariantnet.uncertainty import train_uncertain, trainings
+from invariantnet.uncertainty import networks_to_train, train_uncertain
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
 
@@ -200,10 +200,10 @@ class InvariantEstimator(StoredEstimator):
         Classes: entropies in nats, which add up. Numbers: standard deviations, whose squares add up.
         """
         network = self._fitted()
-        if not isinstance(network, Draws):
+        if not isinstance(network, Ensemble):
             raise ValueError("a single network does not know its doubts: fit with uncertainty='ensemble'.")
         with torch.no_grad():
-            draws = torch.cat([network.each(part) for part in blocks(self._tensor(X))], dim=1)
+            draws = torch.cat([network.predict_each(part) for part in blocks(self._tensor(X))], dim=1)
         return self._split_uncertainty(draws.double().cpu())
 
     @abstractmethod
@@ -259,7 +259,7 @@ class InvariantEstimator(StoredEstimator):
         """The network that is invariant to the chosen group, trained on everything."""
         self.symmetry_ = next(g for g in self.hypotheses_ if g.name == chosen)
         final = self.trainings.final
-        steps = final.steps(len(examples)) * trainings(self.uncertainty)
+        steps = final.steps(len(examples)) * networks_to_train(self.uncertainty)
         with training_bar(
             steps, f"the network, invariant to {self.symmetry_.name}", visible=self.verbose > 0
         ) as on_step:

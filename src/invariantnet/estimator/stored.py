@@ -36,7 +36,7 @@ from invariantnet.estimator.restoring import (
 )
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.likelihoods import Likelihood
-from invariantnet.nn import Draws
+from invariantnet.nn import Ensemble
 from invariantnet.nn.ensemble import PREFIX
 from invariantnet.nn.folding import is_exact
 from invariantnet.symmetries.group import Group
@@ -229,7 +229,7 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
             ) from None
 
     def _filled(self, network: nn.Module, weights: dict[str, Tensor]) -> nn.Module:
-        network = Draws.like(network, weights, self.likelihood)
+        network = Ensemble.for_state(network, weights, self.likelihood)
         network.load_state_dict(weights)
         return network.eval()
 

@@ -2,14 +2,14 @@
 
 from invariantnet.nn.architectures import cnn, convnet, invariant_net, mlp
 from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear, bayesian
-from invariantnet.nn.ensemble import Draws
+from invariantnet.nn.ensemble import Ensemble
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.symmetrized import Symmetrized
 
 __all__ = [
     "BayesianConv2d",
     "BayesianLinear",
-    "Draws",
+    "Ensemble",
     "InvariantLinear",
     "Symmetrized",
     "bayesian",

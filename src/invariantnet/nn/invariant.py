@@ -102,7 +102,7 @@ class InvariantLinear(Mixture):
 
     def draw_scheme(self) -> Float[Tensor, " schemes"] | Float[Tensor, "neurons schemes"]:
         """π as the forward pass uses it: drawn in training, its estimate in evaluation."""
-        if not (self.training and self.learns_scheme):
+        if not (self.training and self.learns_pi):
             return F.softmax(self.logits, dim=-1)
         logits = self.logits if self.draw == "batch" else self.logits.expand(self.out_features, -1)
         return F.gumbel_softmax(logits, self.temperature, self.hard)

@@ -136,7 +136,7 @@ class Symmetrized(Mixture):
         return self.placement.fold(self.module, self._estimate(), self.scale)
 
     def _estimate(self) -> Float[Tensor, " symmetries"]:
-        return F.softmax(self.logits, dim=-1) if self.learns_scheme else torch.ones_like(self.logits)
+        return F.softmax(self.logits, dim=-1) if self.learns_pi else torch.ones_like(self.logits)
 
     def _parts(self, x: Float[Tensor, "*batch dim"]) -> Sequence[Tensor]:
         """Split a batch if it would make too many copies, so that memory stays bounded."""

@@ -13,11 +13,11 @@ from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.validation import seed_from
-from invariantnet.nn import Draws
+from invariantnet.nn import Ensemble
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
 from invariantnet.training.loop import device_of
-from invariantnet.uncertainty import train_uncertain, trainings
+from invariantnet.uncertainty import networks_to_train, train_uncertain
 
 
 def needs_baseline(clf: InvariantClassifier) -> bool:
@@ -42,7 +42,7 @@ def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndar
     values, codes, weights = merge_duplicates(x, np.searchsorted(clf.classes_, y))
     weight = None if weights is None else torch.from_numpy(weights).to(device)
     examples = Examples(as_inputs(values).to(device), torch.from_numpy(codes).to(device), weight)
-    steps = config.steps(len(examples)) * trainings(clf.uncertainty)
+    steps = config.steps(len(examples)) * networks_to_train(clf.uncertainty)
     with (
         threads(clf.threads_),
         training_bar(steps, "the same network without the symmetry", visible=clf.verbose > 0) as on_step,
@@ -72,7 +72,7 @@ def restore_baseline(clf: InvariantClassifier, weights: Mapping[str, Tensor]) ->
     Raises:
         RuntimeError: If the weights are those of another network.
     """
-    network = Draws.like(clf.make_network(_no_symmetry(clf)), weights, clf.likelihood)
+    network = Ensemble.for_state(clf.make_network(_no_symmetry(clf)), weights, clf.likelihood)
     network.load_state_dict(weights)
     return network.eval()
 

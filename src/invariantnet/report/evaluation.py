@@ -11,7 +11,7 @@ from invariantnet.data.arrays import DiskArray, as_inputs, read
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.inference.prices import predict_moved
 from invariantnet.likelihoods import Categorical
-from invariantnet.nn import Draws
+from invariantnet.nn import Ensemble
 from invariantnet.symmetries.group import Group, transform
 from invariantnet.symmetries.measure import Measure
 from invariantnet.training.loop import log_probabilities
@@ -194,7 +194,7 @@ def _shown_example(clf: InvariantClassifier, baseline: nn.Module, x: Tensor, lab
 
 
 def _doubts(clf: InvariantClassifier, x: Tensor, p: np.ndarray, codes: np.ndarray) -> tuple[Doubt, ...]:
-    draws = isinstance(clf.network_, Draws) and len(p) > 0
+    draws = isinstance(clf.network_, Ensemble) and len(p) > 0
     epistemic = clf.predict_uncertainty(x)["epistemic"].tolist() if draws else [None] * len(p)
     return tuple(
         Doubt(

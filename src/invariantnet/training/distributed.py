@@ -1,7 +1,7 @@
-"""Several processes that train one network: each takes its share of every batch, and gradients are summed.
+"""Several processes that train one network: each takes a share of every batch, and gradients are summed.
 
-All of them run the same program with the same seeds, so each computes everything but the gradients on its own.
-lightning-fabric starts them, on one machine or on several, and carries the sums.
+All processes run the same program with the same seeds, so each of them computes everything but the gradients by
+itself. lightning-fabric starts them, on one machine or on several, and carries the sums.
 """
 
 import contextlib
@@ -13,8 +13,12 @@ import torch
 from torch import Tensor, nn
 
 
-class Team:
-    """The processes of this run, and which of them we are."""
+class ProcessGroup:
+    """The processes of a run, and the rank of this process among them.
+
+    Args:
+        fabric: Connects the processes; None if there is only this one.
+    """
 
     def __init__(self, fabric: Any = None) -> None:
         self.fabric = fabric
@@ -22,12 +26,12 @@ class Team:
         self.size: int = fabric.world_size if fabric else 1
 
     def wait(self) -> None:
-        """Until every process has come this far."""
+        """Wait until every process has called this."""
         if self.size > 1:
             self.fabric.barrier()
 
     def share(self, batch: Tensor) -> Tensor:
-        """Our examples of a batch."""
+        """Select the examples of a batch that this process computes."""
         return batch[self.rank :: self.size] if self.size > 1 else batch
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -40,31 +44,44 @@ class Team:
             gradient.copy_(part.view_as(gradient))
 
     def average_buffers(self, network: nn.Module) -> None:
-        """Give every process the same running statistics, such as those of batch norm: the mean of all."""
+        """Give every process the mean running statistics, such as those of batch norm.
+
+        Otherwise the processes would validate different networks, and could stop at different epochs.
+        """
         for buffer in network.buffers() if self.size > 1 else ():
             if buffer.is_floating_point():
                 buffer.copy_(self.fabric.all_reduce(buffer, reduce_op="mean"))
 
 
-_ours = Team()
+_current = ProcessGroup()
 
 
-def our_team() -> Team:
-    """The team of this process; alone, unless `together` was asked for."""
-    return _ours
+def processes() -> ProcessGroup:
+    """Return the processes that train together; this process alone outside of `launch_processes`."""
+    return _current
 
 
 @contextlib.contextmanager
-def together(devices: int, nodes: int = 1) -> Iterator[Team]:
-    """Inside, training is shared among `devices` processes on each of `nodes` machines.
+def launch_processes(devices: int, nodes: int = 1) -> Iterator[ProcessGroup]:
+    """Train with several processes inside the block.
 
     The processes are started here, unless torchrun or a cluster has started them already.
+
+    Args:
+        devices: Processes per machine, one for each of its devices.
+        nodes: Machines.
+
+    Yields:
+        The processes.
+
+    Raises:
+        ValueError: If a number is below 1, or lightning-fabric is missing.
     """
-    global _ours
+    global _current
     if devices < 1 or nodes < 1:
         raise ValueError(f"{devices} devices on {nodes} machines: ask for at least one of each.")
     if devices * nodes == 1:
-        yield _ours
+        yield _current
         return
     try:
         from lightning_fabric import Fabric
@@ -74,10 +91,10 @@ def together(devices: int, nodes: int = 1) -> Iterator[Team]:
     fabric = Fabric(accelerator=accelerator, devices=devices, num_nodes=nodes, strategy="ddp")
     logging.getLogger("lightning_fabric").setLevel(logging.ERROR)
     fabric.launch()
-    before, _ours = _ours, Team(fabric)
+    before, _current = _current, ProcessGroup(fabric)
     try:
-        yield _ours
+        yield _current
     finally:
-        _ours = before
+        _current = before
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()

@@ -19,7 +19,7 @@ from invariantnet.nn.mixture import Mixture
 from invariantnet.objectives import HasKL, LogPosterior, total
 from invariantnet.training._performance import keep_freed_memory, transpose_moved_weights
 from invariantnet.training.config import History, Training
-from invariantnet.training.distributed import our_team
+from invariantnet.training.distributed import processes
 
 EVALUATION_BATCH = 4096
 """Examples per batch where no gradient is needed."""
@@ -83,7 +83,7 @@ class _TrainingRun:
     ) -> None:
         self.objective, self.network, self.likelihood = objective, objective.network, objective.likelihood
         self.learned, self.held_out, self.config, self.on_step = learned, held_out, config, on_step
-        self.team = our_team()
+        self.processes = processes()
         self.parameters = [p for name, p in self.network.named_parameters() if name not in skip]
         self.optimizer = torch.optim.AdamW(
             self.parameters, config.learning_rate, weight_decay=config.weight_decay, fused=True
@@ -96,7 +96,7 @@ class _TrainingRun:
                 total_steps=config.steps(len(learned)),
                 cycle_momentum=False,
             )
-        mixtures = (m for m in self.network.modules() if isinstance(m, Mixture) and m.learns_scheme)
+        mixtures = (m for m in self.network.modules() if isinstance(m, Mixture) and m.learns_pi)
         self.mixture = next(mixtures, None)
         self.history = History(scheme_names=self.mixture.names if self.mixture else ())
         self.best = -math.inf
@@ -131,21 +131,23 @@ class _TrainingRun:
         for batch in torch.randperm(n).to(self.learned.device).split(self.config.batch_sizes(n)):
             for name, value in self.step(batch).items():
                 totals.setdefault(name, torch.zeros_like(value)).add_(value.detach(), alpha=len(batch) / n)
-        self.team.average_buffers(self.network)
+        self.processes.average_buffers(self.network)
         return {name: float(value) for name, value in totals.items()}
 
     def step(self, batch: Tensor) -> dict[str, Tensor]:
         """One step of the optimizer on a batch; returns the terms of the objective."""
-        ours = self.team.share(batch)
+        ours = self.processes.share(batch)
         share = len(ours) / len(batch)
         part = self.learned[ours if len(ours) else batch[:1]]
         terms = self.objective.terms(read(part.x), part.y, part.weight)
-        if self.team.size > 1:
+        if self.processes.size > 1:
             # Shares may be uneven, or empty; the priors count once.
-            terms = {k: v * (share if k == "log_likelihood" else 1 / self.team.size) for k, v in terms.items()}
+            terms = {
+                k: v * (share if k == "log_likelihood" else 1 / self.processes.size) for k, v in terms.items()
+            }
         self.optimizer.zero_grad()
         (-total(terms.values())).backward()
-        self.team.sum_gradients(self.parameters)
+        self.processes.sum_gradients(self.parameters)
         self.optimizer.step()
         if self.schedule:
             self.schedule.step()
@@ -155,7 +157,7 @@ class _TrainingRun:
 
     def diverged(self, terms: dict[str, float]) -> bool:
         """Whether the objective is no longer finite; processes that train together must not disagree."""
-        return self.team.size == 1 and not math.isfinite(sum(terms.values()))
+        return self.processes.size == 1 and not math.isfinite(sum(terms.values()))
 
     def validate(self) -> dict[str, float]:
         """Scores on the held-out examples; empty without a validation split."""

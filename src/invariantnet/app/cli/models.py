@@ -84,7 +84,7 @@ class Fit:
         from invariantnet._system.dask import on_cluster
         from invariantnet.app.record import Settings, run_json
         from invariantnet.app.runs import fit
-        from invariantnet.training.distributed import together
+        from invariantnet.training.distributed import launch_processes
 
         names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
         settings = Settings(
@@ -103,7 +103,7 @@ class Fit:
             seed=self.seed,
             n_jobs=self.n_jobs,
         )
-        with on_cluster(self.cluster), together(self.devices, self.nodes):
+        with on_cluster(self.cluster), launch_processes(self.devices, self.nodes):
             record = fit(settings, self.out, resume=self.resume, **reading(self))
         if record is None:
             return  # another process reports
