@@ -124,9 +124,11 @@ def test_own_table_as_json(tmp_path):
     species = np.where(np.abs(x[:, 0]) > 0.7, "far", "near")
     lines = ["a,b,c,d,species", *(",".join([*map(str, row), name]) for row, name in zip(x, species, strict=True))]
     (tmp_path / "table.csv").write_text("\n".join(lines))
-    result = run("fit", "table.csv", "--label", "species", "--symmetries", "sign", "--json", cwd=tmp_path)
+    result = run("fit", "table.csv", "--label", "species", "--json", "--hidden", "32", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     record = json.loads(result.stdout)
+    assert record["settings"]["symmetries"] == "auto"
+    assert {"sign", "reversal", "permutations"} <= set(record["posterior"]["names"]), "what suits a table"
     assert record["chosen"] == "sign"
     assert record == json.loads((tmp_path / "runs/fit/run.json").read_text())
     (tmp_path / "new.csv").write_text("a,b,c,d\n2,0,0,0\n0.1,0,0,0\n")

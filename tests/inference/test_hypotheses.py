@@ -88,3 +88,20 @@ def test_too_many_joins_are_refused_before_large_groups_are_joined(shape, monkey
 def test_huge_groups_are_joined_without_listing_their_elements():
     found = hypotheses(symmetries_for((200,)))
     assert found[-1].order == 2 * math.factorial(200)
+
+
+@pytest.mark.parametrize(
+    ("shape", "some", "joined"),
+    [
+        ((6,), {"sign", "reversal", "permutations"}, True),
+        ((100_000,), {"sign", "reversal", "permutations"}, False),
+        ((224, 224), {"rot90", "flips", "d4", "shifts"}, False),
+        ((3, 64, 64), {"rot90", "flips", "channels"}, False),
+        ((40, 2), {"hflip", "permutations"}, False),
+    ],
+)
+def test_auto_takes_what_suits_the_shape_and_looks_for_joins_where_that_is_quick(shape, some, joined):
+    found = [g.name for g in hypotheses_module.candidates("auto", shape, joins=True)]
+    assert some <= set(found)
+    assert any("+" in name for name in found) == joined
+    assert len(found) <= hypotheses_module.MAX_HYPOTHESES

@@ -16,7 +16,7 @@ class Settings:
     """What a run is asked to do; equal settings on equal data give equal runs."""
 
     data: str
-    symmetries: str | tuple[str, ...]
+    symmetries: str | tuple[str, ...] = "auto"
     method: Method = "evidence"
     backbone: BackboneName = "mlp"
     hidden: int = 100

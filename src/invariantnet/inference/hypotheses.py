@@ -12,16 +12,15 @@ from invariantnet.symmetries.lookup import symmetry as named_symmetry
 
 MOST_COPIES = 8
 MAX_HYPOTHESES = 32
+MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
+"""Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
+large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
 
 
 def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
     """The hypotheses that a user's groups stand for, on inputs of a shape."""
     if isinstance(groups, str) and groups == "auto":
-        every = symmetries_for(shape)
-        try:
-            return hypotheses(every, closed=joins)
-        except ValueError:  # too many joins
-            return hypotheses(every, closed=False)
+        return _every_candidate(shape, joins=joins)
     dim = math.prod(shape)
     names = [groups] if isinstance(groups, str | Group) else groups
     found = [g if isinstance(g, Group) else named_symmetry(g, shape) for g in names]
@@ -31,6 +30,17 @@ def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ..
                 f"{group.name} acts on {group.dim} numbers, an input has {dim}: make the group for this shape."
             )
     return hypotheses(found, closed=joins)
+
+
+def _every_candidate(shape: tuple[int, ...], *, joins: bool) -> list[Group]:
+    """Every group of the catalogue that acts on the shape, with joins where these are few and quickly found."""
+    every, dim = symmetries_for(shape), math.prod(shape)
+    one_axis, listed = sum(n > 1 for n in shape) == 1, all(g.can_list_elements for g in every)
+    quick = dim <= MOST_INPUTS_WITH_HUGE_JOINS or (dim <= MOST_INPUTS_WITH_JOINS and (one_axis or listed))
+    try:
+        return hypotheses(every, closed=joins and quick)
+    except ValueError:  # too many joins
+        return hypotheses(every, closed=False)
 
 
 def compared_units(group: Group, rivals: Sequence[Group]) -> int:
@@ -52,7 +62,18 @@ def compared_units(group: Group, rivals: Sequence[Group]) -> int:
 
 
 def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX_HYPOTHESES) -> list[Group]:
-    """The candidates, the trivial group, and all joins; equal groups once, in an order of their own.
+    """List the candidates, the trivial group, and all joins; equal groups once, sorted by their size.
+
+    Args:
+        groups: The candidates.
+        closed: Whether to add joins.
+        limit: Largest number of hypotheses.
+
+    Returns:
+        The hypotheses.
+
+    Raises:
+        ValueError: If there are no candidates, too many hypotheses, or two groups of one name.
 
     >>> from invariantnet import symmetry
     >>> found = hypotheses([symmetry(n, shape=(28, 28)) for n in ("rot90", "flips")])

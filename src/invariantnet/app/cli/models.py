@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 class Fit:
     """Find the symmetry of labelled data, and train a network that is exactly invariant to it.
 
-    Examples: `invariantnet fit mnist:rotated --examples 3000 --out runs/demo` ·
+    Examples: `invariantnet fit mnist:rotated --symmetries rot90,flips --examples 3000 --out runs/demo` ·
     `invariantnet fit photos/ --symmetries hflip --size 32,32 --out runs/photos` ·
-    `invariantnet fit table.csv --label species --symmetries auto`
+    `invariantnet fit table.csv --label species`
     """
 
     data: tyro.conf.Positional[str] = "mnist:rotated"
     """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, a folder of images,
     or one with x.npy and y.npy, which may be larger than memory."""
-    symmetries: str = "rot90,flips"
-    """Candidate symmetries, with commas; `invariantnet symmetries` lists them. Their joins are candidates too.
-    `auto` takes every group that acts on the inputs."""
+    symmetries: str = "auto"
+    """Candidate symmetries, with commas; `invariantnet symmetries` lists them. Symmetries that combine them are
+    candidates too. `auto` takes every one that suits the inputs, such as rot90 and flips for square images; a few
+    that you name are compared faster."""
     method: Literal["evidence", "heldout", "paper"] = "evidence"
     """Compare predictions, one network per hypothesis; or learn π on held-out data; or the printed layer."""
     backbone: Literal["mlp", "cnn"] = "mlp"
