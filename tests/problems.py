@@ -1,10 +1,13 @@
 """A small problem whose symmetry is known, and networks for it."""
 
+import contextlib
 from dataclasses import replace
 
+import pytest
 import torch
 
 import invariantnet as inv
+from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet.inference import Evidence
 from invariantnet.inference.hypotheses import hypotheses
 from invariantnet.nn import Symmetrized, mlp
@@ -36,3 +39,12 @@ def corner_problem(n, seed, *, symmetric):
     corners = x[:, [0, 2, 6, 8]] ** 3
     y = (corners.mean(1) > 0.25) if symmetric else (corners[:, 0] > 0.25)
     return x, y.long()
+
+
+@contextlib.contextmanager
+def quickly_compared():
+    """Let estimators compare networks after a few steps: for tests of anything but the verdict."""
+    with pytest.MonkeyPatch.context() as patch:
+        for estimator in (InvariantClassifier, InvariantRegressor):
+            patch.setattr(estimator, "comparison", replace(estimator.comparison, training=BRIEFLY))
+        yield

@@ -1,8 +1,11 @@
+"""The estimators: verdict, network, inputs of all kinds, and what they refuse."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from problems import BRIEFLY, quickly_compared
 from torch import nn
 
 import invariantnet as inv
@@ -21,10 +24,11 @@ QUICK = {
     "epochs": 15,
     "random_state": 0,
 }
+quick = pytest.mark.usefixtures("quick_comparison")
 
 
 @pytest.mark.parametrize(("variant", "truth"), [("rotated", "rot90"), ("flipped", "flips"), ("plain", "trivial")])
-def test_winning_network_is_exactly_invariant_to_its_group_and_to_no_other(variant, truth):
+def test_winning_network_is_exactly_invariant_to_its_group_and_to_no_other(variant, truth, annotations_unchecked):
     data = DIGITS[variant]
     clf = InvariantClassifier(**QUICK).fit(data.x_train, data.y_train)
     assert clf.symmetry_.name == clf.posterior_.favourite == truth
@@ -40,41 +44,51 @@ def test_winning_network_is_exactly_invariant_to_its_group_and_to_no_other(varia
     torch.testing.assert_close(clf.network_.fold()(x), clf.network_(x), atol=1e-4, rtol=1e-4)
 
 
-def test_equal_seeds_give_equal_classifiers():
+@pytest.fixture(scope="module")
+def usual():
+    """A fit of 150 rotated digits."""
     data = DIGITS["rotated"]
-    first, again = (InvariantClassifier(**QUICK).fit(data.x_train[:300], data.y_train[:300]) for _ in range(2))
-    assert first.posterior_ == again.posterior_
-    np.testing.assert_array_equal(first.predict_proba(data.x_test), again.predict_proba(data.x_test))
+    with quickly_compared():
+        return InvariantClassifier(**QUICK).fit(data.x_train[:150], data.y_train[:150])
 
 
-def test_tolerance_buys_the_largest_affordable_symmetry():
+@quick
+def test_equal_seeds_give_equal_classifiers(usual):
+    data = DIGITS["rotated"]
+    again = InvariantClassifier(**QUICK).fit(data.x_train[:150], data.y_train[:150])
+    assert usual.posterior_ == again.posterior_
+    np.testing.assert_array_equal(usual.predict_proba(data.x_test), again.predict_proba(data.x_test))
+
+
+def test_tolerance_chooses_the_largest_affordable_symmetry(annotations_unchecked):
     data = DIGITS["plain"]
     generous = InvariantClassifier(**{**QUICK, "tolerance": 100.0}).fit(data.x_train[:300], data.y_train[:300])
     assert generous.symmetry_.name == "d4"
     assert generous.posterior_.favourite == "trivial"
 
 
-def test_what_invariance_costs_does_not_depend_on_how_much_verdicts_regularise(monkeypatch):
-    x, y = DIGITS["plain"].x_train[:100], DIGITS["plain"].y_train[:100]
+def test_what_invariance_costs_does_not_depend_on_the_weight_decay_of_the_comparison(monkeypatch):
+    x, y = DIGITS["plain"].x_train[:60], DIGITS["plain"].y_train[:60]
     found = []
     for decay in (1.0, 100.0):
-        training = replace(DECAYED.training, weight_decay=decay)
+        training = replace(BRIEFLY, weight_decay=decay)
         monkeypatch.setattr(InvariantClassifier, "comparison", replace(DECAYED, training=training))
-        found.append([InvariantClassifier(**{**QUICK, "tolerance": t}).fit(x, y).posterior_ for t in (0.0, 1.0)])
+        settings = [{**QUICK, "symmetries": ("rot90",), "tolerance": tolerance} for tolerance in (0.0, 1.0)]
+        found.append([InvariantClassifier(**each).fit(x, y).posterior_ for each in settings])
     (verdict, cost), (other_verdict, other_cost) = found
     assert cost.prices == other_cost.prices
     assert verdict.prices != other_verdict.prices
 
 
 @pytest.mark.parametrize("method", ["heldout", "paper"])
-def test_other_methods(method):
+def test_other_methods(method, annotations_unchecked):
     data = DIGITS["rotated"]
     clf = InvariantClassifier(**{**QUICK, "method": method, "epochs": None}).fit(data.x_train, data.y_train)
     assert sum(clf.posterior_.probabilities) == pytest.approx(1, abs=1e-5)
     assert clf.score(data.x_test, data.y_test) > 0.5
 
 
-def test_string_labels_images_groups_and_a_backbone_of_ones_own():
+def test_string_labels_images_and_the_users_own_group_and_backbone(annotations_unchecked):
     data = DIGITS["flipped"]
     names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
     mine = inv.Group.from_permutations(inv.symmetry("flips", shape=(8, 8)).generators, name="mine")
@@ -88,7 +102,7 @@ def test_string_labels_images_groups_and_a_backbone_of_ones_own():
     assert set(clf.predict(torch.from_numpy(data.x_test).reshape(-1, 8, 8))) <= set(names)
 
 
-def test_labels_that_depend_on_the_pose_have_no_symmetry():
+def test_labels_that_depend_on_the_pose_have_no_symmetry(annotations_unchecked):
     images = DIGITS["plain"].x_train[:400].reshape(-1, 8, 8)
     poses = np.random.default_rng(0).integers(4, size=len(images))
     x = np.stack([np.rot90(image, pose) for image, pose in zip(images, poses, strict=True)])
@@ -97,7 +111,8 @@ def test_labels_that_depend_on_the_pose_have_no_symmetry():
     assert clf.posterior_.strength == "decisive"
 
 
-def test_small_and_awkward_data():
+@quick
+def test_few_and_imbalanced_data():
     data = DIGITS["rotated"]
     few = InvariantClassifier(**QUICK).fit(data.x_train[:50], data.y_train[:50])
     assert len(few.posterior_.probabilities) == 4
@@ -132,25 +147,23 @@ def test_bad_input(change, x, y, fault):
         InvariantClassifier(**{**QUICK, **change}).fit(x, y)
 
 
-def test_another_number_of_features_is_refused():
-    data = DIGITS["plain"]
-    clf = InvariantClassifier(**{**QUICK, "epochs": 1}).fit(data.x_train[:60], data.y_train[:60])
+def test_another_number_of_features_is_refused(usual):
     with pytest.raises(ValueError, match="expecting 64 features"):
-        clf.predict(np.ones((2, 63)))
+        usual.predict(np.ones((2, 63)))
 
 
+@quick
 @pytest.mark.parametrize("unit", [1e-12, 1e12])
-def test_the_unit_of_the_inputs_changes_nothing(unit):
+def test_the_unit_of_the_inputs_changes_nothing(unit, usual):
     data = DIGITS["rotated"]
-    x, y = data.x_train[:300], data.y_train[:300]
-    usual = InvariantClassifier(**QUICK).fit(x, y)
-    other = InvariantClassifier(**QUICK).fit(x * unit, y)
+    other = InvariantClassifier(**QUICK).fit(data.x_train[:150] * unit, data.y_train[:150])
     np.testing.assert_allclose(other.posterior_.probabilities, usual.posterior_.probabilities, atol=1e-3)
     folded = other.network_.fold()(torch.from_numpy(data.x_test * unit)).argmax(1)
     np.testing.assert_array_equal(other.classes_[folded], other.predict(data.x_test * unit))
 
 
-def test_a_prior_may_be_a_number_of_numpy():
+@quick
+def test_a_prior_may_be_a_numpy_number():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 4)), np.arange(40) % 2
     found = [
@@ -160,7 +173,8 @@ def test_a_prior_may_be_a_number_of_numpy():
     assert len({p.probabilities for p in found}) == 1
 
 
-def test_images_that_lie_otherwise_are_not_taken_for_those_of_the_fit():
+@quick
+def test_images_of_another_layout_are_refused():
     rng = np.random.default_rng(0)
     x, y = rng.random((40, 3, 4, 4)).astype(np.float32), np.arange(40) % 2
     clf = InvariantClassifier(["hflip"], n_networks=1, epochs=1, random_state=0).fit(x, y)
@@ -173,7 +187,8 @@ def test_images_that_lie_otherwise_are_not_taken_for_those_of_the_fit():
         InvariantClassifier(["hflip"], (4, 4), n_networks=1, epochs=1).fit(x[:, 0].reshape(40, 2, 8), y)
 
 
-def test_epochs_are_as_many_as_were_asked_for():
+@quick
+def test_the_final_network_is_trained_for_the_given_number_of_epochs():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 4)), np.arange(60) % 2
     for method in ("evidence", "heldout", "paper"):
@@ -181,6 +196,7 @@ def test_epochs_are_as_many_as_were_asked_for():
         assert len(clf.history_.epochs) == 3, method
 
 
+@quick
 def test_names_of_features_are_kept_in_the_files(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
@@ -192,7 +208,8 @@ def test_names_of_features_are_kept_in_the_files(tmp_path):
         again.predict(frame[["b", "a", "c"]])
 
 
-def test_shapes_in_numbers_of_numpy_are_kept_in_the_files(tmp_path):
+@quick
+def test_shapes_of_numpy_numbers_are_kept_in_the_files(tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 16))
     clf = InvariantClassifier(["hflip"], (np.int64(4), np.int64(4)), n_networks=1, epochs=1).fit(
         x, np.arange(40) % 2
@@ -207,6 +224,7 @@ def test_compared_networks_have_equally_many_units_where_orders_do_not_divide(na
     assert len({g.order * compared_units(g, groups) for g in groups}) == 1
 
 
+@quick
 @pytest.mark.parametrize("scale", [1e-200, 1e160])
 def test_targets_of_any_size(scale):
     rng = np.random.default_rng(0)
@@ -224,7 +242,8 @@ def test_weights_of_any_size_count_by_their_ratios():
         np.testing.assert_allclose(merge_duplicates(x, y, ratios * size)[2], expected, rtol=1e-3)
 
 
-def test_nothing_of_an_earlier_method_stays():
+@quick
+def test_nothing_remains_of_an_earlier_fit_by_another_method():
     data = datasets.load("digits:rotated")
     clf = InvariantClassifier(["rot90"], (8, 8), "heldout", hidden=4, n_networks=1, epochs=1, random_state=0)
     assert clf.fit(data.x_train[:60], data.y_train[:60]).path_
