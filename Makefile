@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 
-.PHONY: setup browser demo test coverage lint docs lock sbom clean
+.PHONY: setup browser demo test coverage lint docs reproduce lock sbom clean
 
 demo: $(READY)  ## the main job on the embedded data, about a minute
 	$(BIN)/invariantnet fit mnist:rotated --symmetries rot90,flips --examples 3000 --out runs/demo
@@ -23,6 +23,9 @@ lint: $(READY)  ## style and types
 
 docs: $(READY)  ## the documentation site, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+reproduce: $(READY)  ## every figure and table of the paper with five seeds, into runs/reproduce; about 70 CPU minutes
+	$(BIN)/python -m studies reproduce all
 
 lock: $(READY)  ## what a new installation takes, with hashes, into requirements.lock
 	$(BIN)/python tools/supply_chain.py lock > requirements.lock.new

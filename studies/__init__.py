@@ -1,1 +1,1 @@
-"""The paper's figures and tables as data; running them; drawing them."""
+"""Studies with InvariantNet: the paper, reproduced; what was measured beyond it; its cost; its reliability."""

@@ -1,41 +1,139 @@
-"""Commands about the method: the groups, the experiments, the speed."""
+"""The command line of the studies. A command is a dataclass: its fields are options, its docstring is the help."""
 
 import json
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from invariantnet.app.cli.output import make_table, parse_shape, show
-from studies.targets import Target
+from invariantnet.app.cli import run_command
+from invariantnet.app.cli.output import make_table, show
+
+if TYPE_CHECKING:
+    from studies.framework.study import Study
+
+ABOUT = "The paper, reproduced; what was measured beyond it; its cost; its reliability."
+RESULTS, QUICK, REPRODUCE = Path("results"), Path("runs/quick"), Path("runs/reproduce")
+"""Folders for records, relative to the root of the repository."""
+LONGEST_QUESTION = 60
+"""Characters of a question that `status` shows, so that it fits on a line."""
+
+PaperStudy = Literal["all", "table1", "figure1", "figure2", "figure3", "ablation", "identity"]
+Method = Literal["paper", "evidence", "heldout"]
+PARTS: dict[Method, list[str]] = {
+    "paper": ["paper"],
+    "evidence": ["evidence", "ten digits"],
+    "heldout": ["heldout"],
+}
+"""Parts of the paper's studies that belong to each method."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """List every study: how many of its records are fresh, stale or missing, and which version made them.
+
+    A record is stale if the code or the settings that it depends on have changed since it was made.
+
+    Example: `python -m studies status`
+    """
+
+    out: Path = RESULTS
+    """Folder with the records."""
+
+    def run(self) -> None:
+        """Print the table."""
+        from studies.framework.registry import NAMES, load
+        from studies.framework.running import Store
+
+        table = make_table("study", "fresh", "stale", "missing", "made with", "CPU minutes", "question")
+        for study in map(load, NAMES):
+            store = Store(study, self.out)
+            pieces, counts = store.pieces.values(), store.count()
+            stale = counts["stale"] + counts["unplanned"]
+            versions = ", ".join(sorted({piece.version for piece in pieces}))
+            minutes = sum(piece.cpu_seconds or 0 for piece in pieces) / 60
+            numbers = [str(n or "") for n in (counts["fresh"], stale, counts["missing"])]
+            spent = f"{minutes:.0f}" if minutes else ""
+            table.add_row(study.name, *numbers, versions, spent, _short_question(study))
+        show(table)
+
+
+def _short_question(study: "Study[Any, Any, Any]") -> str:
+    sentence = (study.question or "").partition("\n")[0].partition("?")[0] + "?"
+    return textwrap.shorten(sentence, LONGEST_QUESTION, placeholder=" …")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run every recipe of a study that has no fresh record; finished ones are stored at once.
+
+    Examples: `python -m studies run posterior` · `python -m studies run all --quick` ·
+    `python -m studies run calibration --seeds 1 --cluster tcp://host:8786`
+    """
+
+    name: tyro.conf.Positional[str]
+    """A study that `python -m studies status` lists, or `all`."""
+    seeds: int | None = None
+    """Take the seeds 0 … N-1, instead of as many as the results have."""
+    n_jobs: int | None = None
+    """Processes at once; by default one per core. Studies of time and memory run alone."""
+    cluster: str | None = None
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers were started in a clone."""
+    out: Path | None = None
+    """Folder for the records; by default results, or runs/quick."""
+    quick: bool = False
+    """Few examples and epochs: a look, not a result."""
+
+    @property
+    def after_interrupt(self) -> str:
+        """What Ctrl-C leaves."""
+        return "; finished recipes are kept: the same command goes on"
+
+    def run(self) -> None:
+        """Store the records, and say where they are."""
+        from studies.framework.registry import NAMES, load
+
+        studies = [load(name) for name in (NAMES if self.name == "all" else [self.name])]
+        if self.quick:
+            slow = [study.name for study in studies if study.parts and not study.quick]
+            studies = [study for study in studies if study.name not in slow]
+            if self.name in slow:
+                raise ValueError(f"{self.name} has no quick version: run it without --quick.")
+        out = self.out or (QUICK if self.quick else RESULTS)
+        _run(studies, out, self.cluster, seeds=self.seeds, quick=self.quick, n_jobs=self.n_jobs)
+        if out == RESULTS:
+            print("`python -m studies docs` renders the documentation from these records.")
+        else:
+            _show(studies, out)
 
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Reproduce a figure or table of the paper; a run that was interrupted goes on where it stopped.
+    """Reproduce a figure or table of the paper, with a table and pictures beside the records.
 
-    Examples: `invariantnet reproduce figure3 --out runs/figure3` ·
-    `invariantnet reproduce all --quick --seeds 1 --out runs/quick` ·
-    `invariantnet reproduce all --seeds 5 --out results`
+    All of them with five seeds take about 70 CPU minutes.
+
+    Examples: `python -m studies reproduce figure3` · `python -m studies reproduce all --quick --seeds 1` ·
+    `python -m studies reproduce all`
     """
 
-    what: tyro.conf.Positional[Target]
-    """Path of π, test accuracies, examples, extrapolation, readings of the text, a full identity; all of these.
-    Beyond the paper: the posterior from held-out evidence, its calibration, the whole posterior over π, what
-    networks do not know, and learning curves."""
-    method: Literal["paper", "evidence", "heldout"] = "paper"
-    """The paper's layer and baselines; or ours, drawn beside them (figure1, figure2, table1)."""
+    what: tyro.conf.Positional[PaperStudy]
+    """Extrapolation, path of π, test accuracies, the data, readings of the text, a full identity; or all of it."""
+    method: Method = "paper"
+    """The paper's layer and baselines; or ours, shown beside them (figure1, figure2, table1)."""
     seeds: int = 5
     """Repeat every run with the seeds 0 … N-1."""
-    out: Path = Path("runs/reproduce")
-    """Folder for the results; finished runs in it are kept and not repeated."""
+    out: Path = REPRODUCE
+    """Folder for the results; fresh records in it are kept."""
     quick: bool = False
     """Few examples and epochs: a look in about two minutes, not a result."""
-    jobs: int | None = None
+    n_jobs: int | None = None
     """Processes at once; by default one per core."""
     cluster: str | None = None
-    """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers were started in a clone."""
 
     @property
     def after_interrupt(self) -> str:
@@ -43,23 +141,51 @@ class Reproduce:
         return "; finished networks are kept: the same command goes on"
 
     def run(self) -> None:
-        """Write the results and say where they are."""
-        from invariantnet._system.dask import on_cluster
-        from studies.reproduce import reproduce
+        """Write the results, and say where they are."""
+        from studies.framework.registry import FOLDERS, load
 
-        with on_cluster(self.cluster):
-            written = reproduce(
-                self.what, self.out, method=self.method, seeds=self.seeds, quick=self.quick, jobs=self.jobs
-            )
-        for path in written:
+        parts = PARTS[self.method]
+        studies = [load(name) for name in (FOLDERS["paper"] if self.what == "all" else [self.what])]
+        able = [study for study in studies if not study.parts or set(parts) & set(study.parts)]
+        if not able:
+            raise ValueError(f"{self.what} has no --method {self.method}: figure1, figure2 and table1 have.")
+        options: dict[str, Any] = {"seeds": self.seeds, "quick": self.quick, "n_jobs": self.n_jobs}
+        _run(able, self.out, self.cluster, parts=parts, **options)
+        _show(able, self.out)
+
+
+def _run(studies: "Sequence[Study[Any, Any, Any]]", out: Path, cluster: str | None, **options: Any) -> None:
+    from invariantnet._system.dask import on_cluster
+    from studies.framework.running import run_studies
+
+    with on_cluster(cluster):
+        run_studies(studies, out, **options)
+
+
+def _show(studies: "Sequence[Study[Any, Any, Any]]", out: Path) -> None:
+    """Write the tables and figures beside the records, and print every path."""
+    from invariantnet._system.files import write_text
+    from studies.framework.drawing import draw
+    from studies.framework.records import read, records
+    from studies.framework.registry import load
+
+    for study in studies:
+        found = [r for source in (study, *map(load, study.reads)) for r in records(read(source, out))]
+        paths = [out / f"{study.name}.json"] if study.parts else []
+        if study.table and found:
+            paths.append(out / f"{study.name}.md")
+            write_text(paths[-1], study.table(found))
+        if study.draw and (found or not study.parts):
+            paths += draw(study, found, out)
+        for path in paths:
             print(path)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Measure the speed table: ratios within one run, best of several repeats, one thread.
+    """Measure what a training step and a prediction cost beside a plain MLP, and print it; nothing is stored.
 
-    Example: `invariantnet bench --json`
+    Example: `python -m studies bench --json`
     """
 
     repeats: int = 30
@@ -69,15 +195,46 @@ class Bench:
 
     def run(self) -> None:
         """Measure and print."""
-        from studies.speed_table import as_json, bench
-
         if self.repeats < 1:
             raise ValueError(f"{self.repeats} repeats measure nothing: ask for at least one.")
-        rows = bench(self.repeats)
+        from studies.cost.step_times import StepRecipe, run
+
+        records = run(StepRecipe(repeats=self.repeats))
         if self.json:
-            print(json.dumps(as_json(rows), indent=1, ensure_ascii=False))
+            print(json.dumps([asdict(r) for r in records], indent=1, ensure_ascii=False))
             return
         table = make_table("case", "ms", "ratio", "to")
-        for row in rows:
-            table.add_row(row.name, f"{row.milliseconds:.3f}", f"{row.ratio:.3f}", row.reference)
+        for r in records:
+            table.add_row(r.name, f"{r.milliseconds:.3f}", f"{r.ratio:.3f}", r.reference)
         show(table)
+
+
+@dataclass(frozen=True)
+class Docs:
+    """Render the pages, the README's tables and the pictures from the records in results.
+
+    A claim that its records do not support is an error; numbers of an older version are marked.
+
+    Example: `python -m studies docs`
+    """
+
+    def run(self) -> None:
+        """Write everything, and say what was written."""
+        from studies.pages import write_all
+
+        for path in write_all():
+            print(path)
+
+
+Command = (
+    Annotated[Status, tyro.conf.subcommand("status")]
+    | Annotated[Run, tyro.conf.subcommand("run")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Docs, tyro.conf.subcommand("docs")]
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command."""
+    run_command(Command, "python -m studies", ABOUT, arguments)

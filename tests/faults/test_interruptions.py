@@ -1,4 +1,4 @@
-"""A machine that fails: nothing is lost, nothing is torn. `studies/faults.py` tries it more often."""
+"""A machine that fails: nothing is lost, nothing is torn. `python -m studies run faults` tries it more often."""
 
 import errno
 import os
@@ -20,14 +20,16 @@ from invariantnet.app.preparation import prepare
 from invariantnet.app.record import Settings
 from invariantnet.app.runs import fit
 from invariantnet.inference.scoring import Scorer
-from studies import faults
+from studies.reliability.children import COMMANDS, Child, contents, may_write, obey_permissions
+from studies.reliability.faults import Tally, check_locks
 
 FIT = ["--symmetries", "hflip", "--hidden", "4", "--n-networks", "1", "--epochs", "1", "--out", "run"]
 
 
 def test_processes_that_start_in_the_same_instant_take_turns():
-    fault = faults.rivals(60)
-    assert not fault.lost
+    tally = Tally()
+    check_locks(60, tally)
+    assert not tally.lost
 
 
 def test_a_lock_that_was_removed_is_no_lock(tmp_path):
@@ -78,7 +80,7 @@ def test_a_disk_that_fails_is_one_line_and_the_run_goes_on_later(here, capfd, mo
         main(["fit", "data.npz", *FIT, "--resume"])
         undisturbed = [*FIT[:-1], "undisturbed"]
         main(["fit", "data.npz", *undisturbed])
-        assert faults.contents(here / "run") == faults.contents(here / "undisturbed")
+        assert contents(here / "run") == contents(here / "undisturbed")
 
 
 def test_scores_of_other_data_are_not_taken_for_ours(tmp_path):
@@ -105,15 +107,15 @@ def test_a_read_only_folder_is_refused_before_any_work(here, capfd, monkeypatch)
     assert "Read-only file system): choose another output folder" in capfd.readouterr().err
 
 
-def test_a_folder_without_leave_to_write_is_refused_before_any_work(tmp_path):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_without_leave_to_write_is_refused_before_any_work(tmp_path, command):
     """For root too, without its right to write anywhere."""
     tmp_path.chmod(0o555)
-    status, said, trained = faults.Child([*faults.FIT, "--out", str(tmp_path)], faults.obey_permissions).wait()
-    assert status == 2
-    assert said.splitlines() == [
-        f"invariantnet: cannot write to {tmp_path} (Permission denied): choose another output folder."
-    ]
-    assert not trained
+    ending = Child([*COMMANDS[command], "--out", str(tmp_path)], obey_permissions).wait()
+    assert ending.status == 2
+    (line,) = ending.said.splitlines()
+    assert line.endswith(f": cannot write to {tmp_path} (Permission denied): choose another output folder.")
+    assert not ending.trained
     assert not list(tmp_path.iterdir())
     tmp_path.chmod(0o755)
 
@@ -123,20 +125,20 @@ def test_a_folder_that_becomes_read_only_is_one_line_and_the_run_goes_on_later(h
     original = Scorer.score
 
     def forbidding(*arguments):
-        faults.may_write(here / "run", False)
+        may_write(here / "run", False)
         return original(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(Scorer, "score", forbidding)
-        status, said, _ = faults.Child(["fit", "data.npz", *FIT], faults.obey_permissions).wait()
-    faults.may_write(here / "run", True)
-    assert status == 1
-    assert len(said.splitlines()) == 1
-    assert "Permission denied" in said
-    assert "make it writable and try again" in said
+        ending = Child(["fit", "data.npz", *FIT], obey_permissions).wait()
+    may_write(here / "run", True)
+    assert ending.status == 1
+    assert len(ending.said.splitlines()) == 1
+    assert "Permission denied" in ending.said
+    assert "make it writable and try again" in ending.said
     main(["fit", "data.npz", *FIT, "--resume"])
     main(["fit", "data.npz", *FIT[:-1], "undisturbed"])
-    assert faults.contents(here / "run") == faults.contents(here / "undisturbed")
+    assert contents(here / "run") == contents(here / "undisturbed")
 
 
 def test_who_stops_reading_ends_it_quietly(fitted):
@@ -196,7 +198,7 @@ def test_a_folder_that_is_removed_takes_nothing_else_with_it(tmp_path, monkeypat
         patch.setattr(Scorer, "score", removing)
         fit(settings, tmp_path / "run")
     fit(settings, tmp_path / "undisturbed")
-    assert faults.contents(tmp_path / "run") == faults.contents(tmp_path / "undisturbed")
+    assert contents(tmp_path / "run") == contents(tmp_path / "undisturbed")
 
 
 def test_text_beyond_utf8_is_escaped(tmp_path):

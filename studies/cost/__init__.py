@@ -1,0 +1,1 @@
+"""What it costs: steps, verdicts, growth, memory."""

@@ -1,0 +1,1 @@
+"""Does the posterior find the truth, and how honest is it?"""

@@ -1,0 +1,150 @@
+"""The pages of the documentation that are written from records, and the README's tables.
+
+A page is a template in this folder. It takes tables, pictures and claims from studies; no number in it is typed
+that a study records. Where records of an older version are shown, the page says so, and a claim that its records
+no longer support stops the rendering.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from invariantnet._system.files import write_text
+from studies.framework.drawing import draw, is_current
+from studies.framework.records import RESULTS, ROOT, AnyStudy, Piece, current_version, read, records, select
+from studies.framework.registry import NAMES, load
+
+TEMPLATES = Path(__file__).parent
+PAGES = ("reproduction", "beyond", "speed", "reliability")
+"""Names of the templates, and of the pages in `docs/`."""
+
+README_TABLES = {"posterior": {"method": "evidence"}, "calibration": {}}
+"""Studies whose tables the README shows, and which of their records."""
+
+README_PICTURES = ("learning",)
+"""Studies of which the README shows a picture only."""
+
+
+class Page:
+    """Renders one page.
+
+    Args:
+        folder: Where the records are.
+    """
+
+    def __init__(self, folder: Path = RESULTS) -> None:
+        self.folder = folder
+        self.marked: set[str] = set()
+
+    def table(self, name: str, **fields: Any) -> str:
+        """Show the table of a study, or of those records whose fields have the given values."""
+        study, pieces = self.shown(name)
+        assert study.table is not None
+        mark = self.mark(name)
+        return study.table(select(records(pieces), **fields)) + (f"\n{mark}" if mark else "")
+
+    def picture(self, name: str, words: str) -> str:
+        """Show the figure of a study, with words for readers who cannot see it."""
+        mark = self.mark(name).rstrip()
+        return f"![{words}](pictures/{name}.png)" + (f"\n\n{mark}" if mark else "")
+
+    def claim(self, name: str, claim: str) -> str:
+        """Say a sentence, if the records support it.
+
+        Args:
+            name: Name of the study.
+            claim: Name of the claim.
+
+        Returns:
+            The sentence.
+
+        Raises:
+            ValueError: If the records do not support it.
+        """
+        study, pieces = self.shown(name)
+        found = study.claims(records(pieces))[claim]
+        if not found.holds:
+            raise ValueError(
+                f"the records of {name} do not support “{found.sentence}”: correct the claim {claim!r} in "
+                f"{Path(study.file).name}, or find out why."
+            )
+        return f"{found.sentence} {self.mark(name)}".rstrip()
+
+    def mark(self, name: str) -> str:
+        """Say which older version made the records of a study, the first time that the page shows them."""
+        pieces = self.shown(name)[1]
+        old = [piece for piece in pieces if piece.version != current_version()]
+        if not old or name in self.marked:
+            return ""
+        self.marked.add(name)
+        versions = ", ".join(sorted({piece.version for piece in old}))
+        share = "Measured" if len(old) == len(pieces) else f"{len(old)} of {len(pieces)} runs were measured"
+        return f"*({share} with version {versions}.)*\n"
+
+    def render(self, name: str) -> str:
+        """Render a whole page."""
+        loader = jinja2.FileSystemLoader(TEMPLATES)
+        templates = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+        functions = {"table": self.table, "picture": self.picture, "claim": self.claim}
+        return templates.get_template(f"{name}.md.j2").render(functions)
+
+    def shown(self, name: str) -> tuple[AnyStudy, list[Piece[Any]]]:
+        """Load a study and the pieces that it shows: its own, and those of the studies that it reads."""
+        study = load(name)
+        pieces = [piece for source in (study, *map(load, study.reads)) for piece in read(source, self.folder)]
+        if not pieces and study.parts:
+            raise ValueError(f"no records of {name}: run `python -m studies run {name}`.")
+        return study, pieces
+
+
+def render_readme(folder: Path = RESULTS) -> str:
+    """Render the README: its tables, and where its numbers come from an older version.
+
+    Args:
+        folder: Where the records are.
+
+    Returns:
+        The whole text.
+    """
+    text, page = (ROOT / "README.md").read_text(), Page(folder)
+    blocks = {name: page.table(name, **fields) for name, fields in README_TABLES.items()}
+    blocks |= {name: page.mark(name) for name in README_PICTURES}
+    for name, block in blocks.items():
+        text = re.sub(
+            f"(<!-- {name} -->\n).*?(<!-- end -->)",
+            lambda found, block=block: found[1] + block + found[2],  # type: ignore[misc]
+            text,
+            flags=re.DOTALL,
+        )
+    return text
+
+
+def outdated_pictures(folder: Path = RESULTS, pictures: Path = ROOT / "docs/pictures") -> list[AnyStudy]:
+    """Find the studies whose pictures were not drawn from these records by this code."""
+    drawn = [study for study in map(load, NAMES) if study.draw]
+    page = Page(folder)
+    return [
+        study
+        for study in drawn
+        if not is_current(pictures / f"{study.name}.png", study, records(page.shown(study.name)[1]))
+    ]
+
+
+def write_all() -> list[Path]:
+    """Write every page, the README, and every picture that is out of date.
+
+    Returns:
+        What was written.
+    """
+    written = {ROOT / f"docs/{name}.md": Page().render(name) for name in PAGES}
+    written[ROOT / "README.md"] = render_readme()
+    for path, text in written.items():
+        write_text(path, text)
+    pictures = [
+        path
+        for study in outdated_pictures()
+        for path in draw(study, records(Page().shown(study.name)[1]), ROOT / "docs/pictures", ["png"])
+    ]
+    return [*written, *pictures]

@@ -1,0 +1,1 @@
+"""The paper's figures and tables, and readings of its text."""

@@ -1,0 +1,1 @@
+"""What survives faults, hostile files and much data, and what the tests notice."""
