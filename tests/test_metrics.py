@@ -36,8 +36,8 @@ def test_calibration_error_is_small_for_honest_and_large_for_boastful_probabilit
     assert metrics.calibration_error(p, y) < 0.02
     assert metrics.calibration_error(sharp, y) > 0.1
     bins = metrics.calibration_bins(p, y, 10)
-    assert [b["count"] for b in bins] == [2000] * 10
-    assert all(a["stated"] <= b["stated"] for a, b in itertools.pairwise(bins))
+    assert [b.count for b in bins] == [2000] * 10
+    assert all(a.stated <= b.stated for a, b in itertools.pairwise(bins))
 
 
 @given(st.integers(1, 6), st.integers(2, 5), st.integers(0, 99))

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 SMALLEST_ERROR = 1e-3
 """Smallest standard error of a number, in standard deviations of all targets: a density must stay bounded."""
 BACKGROUND_ERROR = 3.0
-"""Spread of the background prediction of numbers, in standard deviations of all targets: it expects all of them."""
+"""Spread of the background prediction of numbers, in standard deviations of all targets: none is a surprise."""
 JEFFREYS = 0.5
 """Count that every class starts with: Jeffreys' prior, under which no class is impossible."""
 MOST_COLUMNS = 10

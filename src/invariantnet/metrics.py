@@ -1,5 +1,6 @@
 """How good predicted probabilities are: right, sure when right, and unsure where they should be."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,52 +9,91 @@ from sklearn.metrics import roc_auc_score
 
 Probabilities = Float[np.ndarray, "n classes"]
 Labels = Int[np.ndarray, " n"]
-SMALLEST = 1e-12
+SMALLEST_PROBABILITY = 1e-12
+"""A probability counts as at least this much, so that one surprise costs at most 28 nats."""
 BINS = 15
+"""Bins of a calibration error, as is usual in the literature."""
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Predictions of similar probability."""
+
+    stated: float
+    """Mean probability that was given to the predicted class."""
+    observed: float
+    """Share of the predictions that were right."""
+    count: int
+    """Number of predictions."""
 
 
 def accuracy(p: Probabilities, y: Labels) -> float:
-    """Share of the labels that have the largest probability."""
+    """Compute the share of the labels that have the largest probability."""
     return float((p.argmax(1) == y).mean())
 
 
 def log_likelihood(p: Probabilities, y: Labels) -> float:
-    """Mean log probability of the labels, in nats; 0 is perfect."""
-    return float(np.log(np.maximum(_of_labels(p, y), SMALLEST)).mean())
+    """Compute the mean log probability of the labels, in nats; 0 is perfect."""
+    return float(np.log(np.maximum(_of_labels(p, y), SMALLEST_PROBABILITY)).mean())
 
 
 def brier(p: Probabilities, y: Labels) -> float:
-    r"""Mean of $\sum_c (p_c - [y = c])^2$; 0 is perfect, 2 the worst."""
+    r"""Compute the mean of $\sum_c (p_c - [y = c])^2$; 0 is perfect, 2 the worst."""
     return float((p**2).sum(1).mean() - 2 * _of_labels(p, y).mean() + 1)
 
 
-def calibration_bins(p: Probabilities, y: Labels, bins: int = BINS) -> list[dict[str, float]]:
-    """Stated probability and observed frequency of the favourite class, in bins of equally many examples."""
+def calibration_bins(p: Probabilities, y: Labels, bins: int = BINS) -> list[CalibrationBin]:
+    """Compare stated probabilities with observed frequencies, in bins of equally many examples.
+
+    Args:
+        p: Predicted probabilities.
+        y: Labels.
+        bins: Number of bins; fewer if there are fewer examples.
+
+    Returns:
+        The bins, in ascending order of the stated probability.
+    """
     stated = p.max(1)
     right = p.argmax(1) == y
     parts = np.array_split(np.argsort(stated, kind="stable"), max(1, min(bins, len(y))))
     return [
-        {"stated": float(stated[part].mean()), "observed": float(right[part].mean()), "count": len(part)}
+        CalibrationBin(float(stated[part].mean()), float(right[part].mean()), len(part))
         for part in parts
         if len(part)
     ]
 
 
 def calibration_error(p: Probabilities, y: Labels, bins: int = BINS) -> float:
-    """Expected distance of stated and observed, over bins of equally many examples (adaptive bins)."""
+    """Compute the expected distance of stated and observed probabilities, over bins of equally many examples.
+
+    Args:
+        p: Predicted probabilities.
+        y: Labels.
+        bins: Number of bins; fewer if there are fewer examples.
+
+    Returns:
+        The error; 0 is perfect, 1 the worst.
+    """
     found = calibration_bins(p, y, bins)
-    return sum(b["count"] * abs(b["stated"] - b["observed"]) for b in found) / max(1, len(y))
+    return sum(b.count * abs(b.stated - b.observed) for b in found) / max(1, len(y))
 
 
 def entropy(p: Float[np.ndarray, "... classes"]) -> Float[np.ndarray, "..."]:
-    r"""$-\sum_c p_c \log p_c$ in nats: 0 if one class is certain."""
-    return -(p * np.log(np.maximum(p, SMALLEST))).sum(-1)
+    r"""Compute $-\sum_c p_c \log p_c$ in nats: 0 if one class is certain."""
+    return -(p * np.log(np.maximum(p, SMALLEST_PROBABILITY))).sum(-1)
 
 
 def split_uncertainty(draws: Float[np.ndarray, "draws n classes"]) -> dict[str, Float[np.ndarray, " n"]]:
-    r"""Entropy of the mean prediction = mean entropy (aleatoric) + mutual information (epistemic).
+    r"""Split the entropy of the mean prediction into an aleatoric and an epistemic part.
 
-    What the networks agree is uncertain no further data will tell; what they disagree about, it might.
+    The aleatoric part is the mean entropy: all networks agree on it, and more data will not reduce it. The
+    epistemic part is the mutual information: the networks disagree, and more data may settle it.
+
+    Args:
+        draws: Probabilities predicted by several networks.
+
+    Returns:
+        `total`, `aleatoric` and `epistemic`, in nats per input; the last two add up to the first.
 
     >>> split = split_uncertainty(np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]]))
     >>> {name: values.round(2).tolist() for name, values in split.items()}
@@ -64,9 +104,16 @@ def split_uncertainty(draws: Float[np.ndarray, "draws n classes"]) -> dict[str, 
 
 
 def auroc(inside: Float[np.ndarray, " n"], outside: Float[np.ndarray, " m"]) -> float:
-    """Probability that an input from outside scores higher than one from inside; ties count half.
+    """Compute the probability that an input from outside scores higher than one from inside; ties count half.
 
-    With entropies as scores: how well uncertainty tells inputs that are like nothing in training.
+    With entropies as scores, it tells how well uncertainty recognises inputs that are like nothing in training.
+
+    Args:
+        inside: Scores of inputs like those in training.
+        outside: Scores of inputs unlike them.
+
+    Returns:
+        The area under the ROC curve; 1 is perfect, 0.5 chance.
 
     >>> auroc(np.array([0.1, 0.2]), np.array([0.2, 0.9]))
     0.875
@@ -76,7 +123,7 @@ def auroc(inside: Float[np.ndarray, " n"], outside: Float[np.ndarray, " m"]) -> 
 
 
 def scores(p: Probabilities, y: Labels) -> dict[str, float]:
-    """All of them by name."""
+    """Compute accuracy, log likelihood, Brier score and calibration error, by name."""
     return {
         "accuracy": accuracy(p, y),
         "log_likelihood": log_likelihood(p, y),

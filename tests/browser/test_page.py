@@ -19,7 +19,6 @@ from invariantnet import InvariantClassifier
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import BASELINE, EVALUATION, fit, write_report
 from invariantnet.estimator.persistence import RUN, read_tensors
-from invariantnet.metrics import calibration_bins
 from invariantnet.report.baseline import restore_baseline
 from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.pictures import thumbnail
@@ -237,17 +236,6 @@ def test_pictures_of_any_shape(shape):
 
     with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as picture:
         assert picture.size[0] == shape[-1]
-
-
-def test_calibration_bins():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(3), 2000)
-    y = np.array([rng.choice(3, p=row) for row in p])
-    bins = calibration_bins(p, y, 10)
-    assert sum(b["count"] for b in bins) == 2000
-    for b in bins:
-        assert b["observed"] == pytest.approx(b["stated"], abs=0.12)
-    assert json.dumps(bins)
 
 
 def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit):

@@ -1,4 +1,4 @@
-"""The networks that the paper compares. All take flat inputs and give logits."""
+"""The networks that the package brings along. All take flat inputs and return logits."""
 
 import math
 from collections.abc import Sequence
@@ -13,21 +13,52 @@ from invariantnet.symmetries.group import Group
 
 
 def invariant_net(groups: Sequence[Group], classes: int, hidden: int = 100, **layer: Any) -> nn.Sequential:
-    """InvariantNet: the probabilistic layer, then one linear layer. With `scheme=(1, 0)`, RotNet or FlipNet."""
+    """Make the InvariantNet of the paper: the probabilistic layer, then one linear layer.
+
+    Args:
+        groups: The candidates of the layer.
+        classes: Number of classes.
+        hidden: Neurons of the probabilistic layer.
+        **layer: Further arguments of `InvariantLinear`; `scheme=(1, 0)` makes RotNet or FlipNet.
+
+    Returns:
+        The network.
+    """
     return nn.Sequential(InvariantLinear(groups, hidden, **layer), nn.ReLU(), nn.Linear(hidden, classes))
 
 
 def mlp(
     shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False, units: int = 1
 ) -> nn.Sequential:
-    """One hidden layer; `bayesian` makes it the paper's BMLP; a feature is the mean of so many `units`."""
+    """Make a network with one hidden layer.
+
+    Args:
+        shape: Shape of one input.
+        classes: Number of outputs.
+        hidden: Number of features.
+        bayesian: Whether the weights are Gaussian, as in the BMLP of the paper.
+        units: Number of hidden units whose mean is one feature.
+
+    Returns:
+        The network.
+    """
     first = nn.Linear(math.prod(shape), hidden * units)
     layers = nn.Sequential(first, nn.ReLU(), *_mean_of(units), nn.Linear(hidden, classes))
     return make_bayesian(layers, prior_std=1.0) if bayesian else layers
 
 
 def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
-    """Two strided convolutions and one hidden layer; `bayesian` makes it the paper's BCNN."""
+    """Make the CNN of the paper: two strided convolutions and one hidden layer.
+
+    Args:
+        shape: Shape of one image, (H, W) or (C, H, W).
+        classes: Number of outputs.
+        hidden: Width of the hidden layer.
+        bayesian: Whether the weights are Gaussian, as in the BCNN of the paper.
+
+    Returns:
+        The network.
+    """
     channels, height, width = image_shape(shape)
     layers = nn.Sequential(
         nn.Unflatten(-1, (channels, height, width)),
@@ -44,11 +75,22 @@ def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bo
 
 
 def convnet(shape: tuple[int, ...], classes: int, hidden: int = 100, *, units: int = 1) -> nn.Sequential:
-    """Three convolutions with batch norm, each halving the image, and one hidden layer: what one would deploy."""
+    """Make a CNN for use in practice: three convolutions with batch norm, and one hidden layer.
+
+    Args:
+        shape: Shape of one image, (H, W) or (C, H, W).
+        classes: Number of outputs.
+        hidden: Number of features.
+        units: Number of hidden units whose mean is one feature.
+
+    Returns:
+        The network.
+    """
     channels, height, width = image_shape(shape)
     layers: list[nn.Module] = [nn.Unflatten(-1, (channels, height, width))]
     for filters in (16, 32, 64):
-        # The first halves by its stride, which is cheaper; the others by pooling, which is more accurate.
+        # Each convolution halves the image: the first by its stride, which is cheaper, the others by pooling,
+        # which is more accurate.
         halving: list[nn.Module] = [nn.MaxPool2d(2, ceil_mode=True)] if filters > 16 else []
         kernel, stride = (3, 1) if halving else (5, 2)
         conv = nn.Conv2d(channels, filters, kernel, stride=stride, padding=kernel // 2)
@@ -65,7 +107,17 @@ def _mean_of(units: int) -> list[nn.Module]:
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Channels, height and width of an image; grey ones have one channel."""
+    """Return channels, height and width of an image; a grey image has one channel.
+
+    Args:
+        shape: Shape of one image, (H, W) or (C, H, W).
+
+    Returns:
+        The shape with its channels.
+
+    Raises:
+        ValueError: If this is no shape of an image.
+    """
     if len(shape) == 2:
         return (1, *shape)
     if len(shape) == 3:

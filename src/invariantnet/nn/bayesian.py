@@ -14,26 +14,28 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 INITIAL_RHO = -5.0
-Network = TypeVar("Network", bound=nn.Module)
+"""Initial ρ, with σ = softplus(ρ) = 0.007: small beside the weights, so that training starts as usual."""
+SMALLEST_VARIANCE = 1e-12
+"""Smallest variance of an output: the square root has no gradient at 0."""
 PRIOR_STD = 0.3
-"""Of the weights of a network that is made Bayesian; the paper's baselines have 1."""
+"""Standard deviation of the prior of a network that is made Bayesian; the baselines of the paper have 1."""
+Network = TypeVar("Network", bound=nn.Module)
 
 
 def gaussian_kl(
     mu: Float[Tensor, "*shape"], sigma: Float[Tensor, "*shape"], prior_std: float
 ) -> Float[Tensor, ""]:
-    r"""$\mathrm{KL}(q \| p) = \sum \log\frac{s}{\sigma} + \frac{\sigma^2 + \mu^2}{2 s^2} - \frac12$."""
+    r"""Compute $\mathrm{KL}(q \| p) = \sum \log\frac{s}{\sigma} + \frac{\sigma^2 + \mu^2}{2 s^2} - \frac12$."""
     ratio = (sigma / prior_std) ** 2
     return 0.5 * (ratio + (mu / prior_std) ** 2 - 1 - ratio.log()).sum()
 
 
 class _Bayesian(nn.Module):
-    """Gaussian weights and biases around those of a plain layer; a subclass says which linear map they make.
+    """Gaussian weights and biases around those of a plain layer; a subclass knows their linear map.
 
     Args:
-        plain: the layer whose weights q starts from, and whose options are kept.
-        prior_std: s of the prior.
-
+        plain: The layer whose weights are the initial means, and whose options are kept.
+        prior_std: Standard deviation s of the prior.
     """
 
     def __init__(self, plain: nn.Linear | nn.Conv2d, prior_std: float = 1.0) -> None:
@@ -44,7 +46,7 @@ class _Bayesian(nn.Module):
         self.bias_rho = None if plain.bias is None else nn.Parameter(torch.full_like(plain.bias, INITIAL_RHO))
 
     def kl(self) -> Float[Tensor, ""]:
-        """KL(q‖p) of weights and biases."""
+        """Compute KL(q‖p) of weights and biases."""
         of_weights = gaussian_kl(self.weight, F.softplus(self.weight_rho), self.prior_std)
         if self.bias is None or self.bias_rho is None:
             return of_weights
@@ -55,11 +57,11 @@ class _Bayesian(nn.Module):
         mean = self._apply_to(x, self.weight, self.bias)
         spread = None if self.bias_rho is None else F.softplus(self.bias_rho).square()
         variance = self._apply_to(x.square(), F.softplus(self.weight_rho).square(), spread)
-        return mean + variance.clamp_min(1e-12).sqrt() * torch.randn_like(mean)
+        return mean + variance.clamp_min(SMALLEST_VARIANCE).sqrt() * torch.randn_like(mean)
 
     @abstractmethod
     def _apply_to(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The linear map of a plain layer with these weights."""
+        """Apply the plain layer with these weights."""
 
 
 class BayesianLinear(_Bayesian):
@@ -85,10 +87,17 @@ class BayesianConv2d(_Bayesian):
 
 
 def bayesian(network: Network, prior_std: float = PRIOR_STD) -> Network:
-    """The network with Gaussian weights around its own, in every `nn.Linear` and every `nn.Conv2d`.
+    """Give a network Gaussian weights in every `nn.Linear` and every `nn.Conv2d`.
 
-    Other layers stay as they are, also those that only descend from `nn.Linear` or `nn.Conv2d`: they may use
-    their weights otherwise. A layer that is used twice stays one layer.
+    Other layers stay as they are, subclasses of these two included, since they may use their weights differently.
+    A layer that is used twice stays one layer.
+
+    Args:
+        network: The network; it is changed in place.
+        prior_std: Standard deviation of the prior of the weights.
+
+    Returns:
+        The same network.
     """
     replaced: dict[nn.Module, nn.Module] = {}
     for parent in list(network.modules()):
@@ -103,7 +112,7 @@ def bayesian(network: Network, prior_std: float = PRIOR_STD) -> Network:
 
 
 def mean_weights(network: nn.Module) -> dict[str, Tensor]:
-    """The means of the Gaussian weights, and all other parameters and buffers.
+    """Collect the means of the Gaussian weights, and all other parameters and buffers.
 
     Args:
         network: A network with Bayesian layers.
@@ -122,7 +131,16 @@ def mean_weights(network: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def draw_weights(network: nn.Module, count: int, seed: int) -> dict[str, Float[Tensor, "draws ..."]]:
-    """Draws from q of all Gaussian weights, under the names that they have in a plain network."""
+    """Draw all Gaussian weights from q.
+
+    Args:
+        network: A network with Bayesian layers.
+        count: Number of draws.
+        seed: Seed of the draws.
+
+    Returns:
+        The draws, by the names of the weights in the plain network.
+    """
     generator = torch.Generator().manual_seed(seed)
     drawn = {}
     for name, layer in network.named_modules():

@@ -20,8 +20,11 @@ COLDEST = 1e-6
 ROUNDING = 1e-6
 """By how much the sum of given probabilities may differ from 1."""
 Identity = Literal["paper", "full"]
+"""What the branch without symmetry sees: the first inputs, as printed, or all of them."""
 Basis = Literal["orthonormal", "indicator"]
+"""How long the rows of V are."""
 Draw = Literal["batch", "neuron"]
+"""How many draws of π one forward pass uses."""
 
 
 class InvariantLinear(Mixture):
@@ -34,24 +37,26 @@ class InvariantLinear(Mixture):
     evaluation it is its estimate, the softmax of the logits.
 
     Args:
-        groups: the candidates $G_1, \dots, G_q$.
-        out_features: number of neurons m.
+        groups: The candidates $G_1, \dots, G_q$.
+        out_features: Number m of neurons.
         prior: Dirichlet on π, or its α; by default Jeffreys for q = 1 and Dir(2, …, 2) for more.
-        temperature: of the Gumbel-Softmax.
-        identity: `"paper"` as printed, $I \in \mathbb{R}^{d \times D}$, which shows the branch without symmetry
-            only the first d inputs; `"full"` gives that branch every input and its own rows of A, so that
+        temperature: Temperature of the Gumbel-Softmax; the paper uses 1.
+        identity: `"paper"` is the printed $I \in \mathbb{R}^{d \times D}$: without symmetry, only the first d
+            inputs are seen. `"full"` gives this branch every input and rows of A of its own, so that
             π = (0, …, 0, 1) is an MLP.
-        basis: rows of V of unit length, or 0/1 indicators of the orbits.
-        draw: one draw of π per batch, or one per neuron.
-        hard: straight-through draws, one-hot in the forward pass.
-        prior_weight: weight of log p(π | α) against the whole data set; 1 is the formula.
-        scheme: a fixed π instead of a learned one; (1, 0) makes the layer of RotNet out of rotations.
+        basis: Rows of V of unit length, or 0/1 indicators of the orbits.
+        draw: One draw of π per batch, or one per neuron.
+        hard: Whether draws are one-hot in the forward pass (straight-through).
+        prior_weight: Factor of log p(π | α) against the whole data set; 1 is the formula.
+        scheme: A fixed π instead of a learned one; (1, 0) makes the layer of RotNet out of rotations.
+
+    Raises:
+        ValueError: If an argument is impossible.
 
     >>> from invariantnet import symmetry
     >>> layer = InvariantLinear([symmetry("rot90", shape=(28, 28))], 100)
     >>> layer(torch.rand(5, 784)).shape, layer.probabilities.tolist()
     (torch.Size([5, 100]), [0.5, 0.5])
-
     """
 
     def __init__(
@@ -95,24 +100,31 @@ class InvariantLinear(Mixture):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw A and the bias as `nn.Linear` does; π starts at its middle."""
+        """Draw A and the bias as `nn.Linear` does."""
         bound = 1 / math.sqrt(max(1, len(self.A)))
         nn.init.uniform_(self.A, -bound, bound)
         nn.init.uniform_(self.bias, -bound, bound)
 
     def draw_scheme(self) -> Float[Tensor, " schemes"] | Float[Tensor, "neurons schemes"]:
-        """π as the forward pass uses it: drawn in training, its estimate in evaluation."""
+        """Draw π in training mode; return its estimate in evaluation mode."""
         if not (self.training and self.learns_pi):
             return F.softmax(self.logits, dim=-1)
         logits = self.logits if self.draw == "batch" else self.logits.expand(self.out_features, -1)
         return F.gumbel_softmax(logits, self.temperature, self.hard)
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch neurons"]:
-        """`W x + b`."""
+        """Compute `W x + b`."""
         return self.combine(self.sums(x))
 
     def combine(self, sums: Float[Tensor, "*batch sums"]) -> Float[Tensor, "*batch neurons"]:
-        """The layer from the orbit sums on: `sums` may be computed once per data set."""
+        """Compute the outputs from the orbit sums, which may be computed once per data set.
+
+        Args:
+            sums: What `self.sums` returns for the inputs.
+
+        Returns:
+            One row of outputs per input.
+        """
         pi = self.draw_scheme()
         if pi.ndim == 1:
             mixed = self.sums.mix(sums, pi)
@@ -124,7 +136,7 @@ class InvariantLinear(Mixture):
 
     @torch.no_grad()
     def fold(self) -> nn.Linear:
-        """The plain layer with the same outputs in evaluation."""
+        """Make the plain layer with the same outputs in evaluation mode."""
         linear = nn.Linear(self.sums.dim, self.out_features, device=self.A.device, dtype=self.A.dtype)
         identity = torch.eye(self.sums.dim, device=self.A.device, dtype=self.A.dtype)
         training = self.training
@@ -134,19 +146,29 @@ class InvariantLinear(Mixture):
         return linear
 
     def extra_repr(self) -> str:
-        """What `print` shows."""
+        """Describe the layer for `print`."""
         return f"schemes={self.names}, out_features={self.out_features}, temperature={self.temperature}"
 
 
 class OrbitSums(nn.Module):
-    r"""$x \mapsto (V_1 x, \dots, V_q x, I x)$: what the layer needs of an input, and has no parameters."""
+    r"""$x \mapsto (V_1 x, \dots, V_q x, I x)$: the part of the paper's layer that has no parameters.
+
+    Args:
+        groups: The candidates.
+        identity: What the branch without symmetry sees.
+        basis: How long the rows of V are.
+
+    Raises:
+        ValueError: If the groups act on inputs of different lengths.
+    """
 
     def __init__(self, groups: Sequence[Group], *, identity: Identity, basis: Basis) -> None:
         super().__init__()
         self.dim = groups[0].dim
         self.identity = identity
         if any(g.dim != self.dim for g in groups):
-            raise ValueError(f"groups on inputs of different lengths {sorted({g.dim for g in groups})}.")
+            lengths = sorted({g.dim for g in groups})
+            raise ValueError(f"groups on inputs of different lengths {lengths}: make all for the same shape.")
         bases = [invariant_basis(g, orthonormal=basis == "orthonormal") for g in groups]
         for k, V in enumerate(bases):
             self.register_buffer(f"V{k}", V, persistent=False)
@@ -155,14 +177,16 @@ class OrbitSums(nn.Module):
         self.seen = min(d, self.dim) if identity == "paper" else self.dim
         self.sizes = [*self.ranks, self.seen]
         self.rows = d if identity == "paper" else d + self.dim
-        # Which scheme's sum each is, one-hot: products with it cost less than indices, and so do their gradients.
+        # One-hot: the scheme of each sum. Products with it, and their gradients, cost less than indexing.
         member = torch.eye(len(self.sizes)).repeat_interleave(torch.tensor(self.sizes), dim=0)
         self.register_buffer("member", member, persistent=False)
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch sums"]:
-        """All sums side by side, then the inputs that the branch without symmetry sees."""
+        """Compute all sums, followed by the inputs that the branch without symmetry sees."""
         if x.shape[-1] != self.dim:
-            raise ValueError(f"the groups act on {self.dim} inputs, x has {x.shape[-1]} in its last axis.")
+            raise ValueError(
+                f"the groups act on {self.dim} inputs, x has {x.shape[-1]} in its last axis: flatten the inputs."
+            )
         flat = x.reshape(-1, self.dim)
         sums = [product(self.get_buffer(f"V{k}"), flat.mT).mT for k in range(len(self.ranks))]
         return torch.cat([*sums, flat[:, : self.seen]], dim=-1).reshape(*x.shape[:-1], sum(self.sizes))
@@ -170,7 +194,15 @@ class OrbitSums(nn.Module):
     def mix(
         self, sums: Float[Tensor, "*batch sums"], pi: Float[Tensor, " schemes"]
     ) -> Float[Tensor, "*batch rows"]:
-        """`(V + I p) x`, or with the full identity the two side by side."""
+        """Compute `(V + I p) x`, or with the full identity `V x` and `I p x` side by side.
+
+        Args:
+            sums: The sums of each input.
+            pi: Probability of each scheme.
+
+        Returns:
+            The numbers that A multiplies.
+        """
         if self.identity == "full":
             return sums * self.factors(pi)
         invariant, inputs = sums[..., : self.rows], sums[..., self.rows :]
@@ -180,11 +212,11 @@ class OrbitSums(nn.Module):
         return torch.addcmul(inputs * pi[-1], invariant, self.factors(pi)[: self.rows])
 
     def factors(self, pi: Float[Tensor, " schemes"]) -> Float[Tensor, " sums"]:
-        """The probability that each sum is multiplied with."""
+        """Expand π to the probability that multiplies each sum."""
         return self.get_buffer("member").to(pi) @ pi
 
     def rows_of_A(self, A: Float[Tensor, "rows neurons"]) -> list[Tensor]:  # noqa: N802
-        """The rows of A that meet each part; in the printed layer the last part shares those of the others."""
+        """Split A into the rows for each scheme; in the printed layer, no symmetry shares those of the groups."""
         rows = list(A[: sum(self.ranks)].split(self.ranks))
         last = A[: self.seen] if self.identity == "paper" else A[sum(self.ranks) :]
         return [*rows, last]

@@ -28,7 +28,7 @@ from invariantnet.symmetries.group import Group
 SAMPLED = 64
 """Elements that stand for a larger group: a training step then costs at most 64 times that of a plain network."""
 COPIES_AT_ONCE = 4096
-"""Copies of inputs in memory at once, where no gradient is needed; larger batches are not faster."""
+"""Copies of inputs in memory at once where no gradient is needed, so that memory does not grow with the batch."""
 
 
 class Symmetrized(Mixture):

@@ -68,17 +68,6 @@ class Accuracies:
 
 
 @dataclass(frozen=True)
-class CalibrationBin:
-    """Predictions of similar probability."""
-
-    stated: float
-    """Mean probability that the network gave its answers."""
-    observed: float
-    """Share of them that were right."""
-    count: int
-
-
-@dataclass(frozen=True)
 class Evaluation:
     """How the final network does on the test data, beside the baseline."""
 
@@ -88,7 +77,7 @@ class Evaluation:
     """Number of test examples left out of each class that the examples to learn from lack."""
     accuracy: Accuracies
     scores: dict[str, float]
-    calibration: tuple[CalibrationBin, ...]
+    calibration: tuple[metrics.CalibrationBin, ...]
     doubtful: tuple[Doubt, ...]
     examples: tuple[ShownExample, ...]
 
@@ -146,10 +135,7 @@ def evaluate(
             )
         ),
         scores=metrics.scores(p, codes) if len(codes) else {},
-        calibration=tuple(
-            CalibrationBin(b["stated"], b["observed"], int(b["count"]))
-            for b in metrics.calibration_bins(p, codes, BINS)
-        ),
+        calibration=tuple(metrics.calibration_bins(p, codes, BINS)),
         doubtful=_doubts(clf, shown.doubtful, p[doubtful], codes[doubtful]),
         examples=tuple(
             _shown_example(clf, baseline, row[None], code)

@@ -13,10 +13,10 @@ from invariantnet._system.words import count_words
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.persistence import ModelRecord
 from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.metrics import CalibrationBin
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report import charts
 from invariantnet.report.evaluation import (
-    CalibrationBin,
     Doubt,
     Evaluation,
     ShownInputs,

@@ -22,7 +22,7 @@ from invariantnet.training.config import History, Training
 from invariantnet.training.distributed import processes
 
 EVALUATION_BATCH = 4096
-"""Examples per batch where no gradient is needed."""
+"""Examples per batch where no gradient is needed, so that memory does not grow with the data."""
 
 
 def train(
