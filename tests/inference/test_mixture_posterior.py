@@ -1,5 +1,7 @@
 """The posterior over π."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -136,6 +138,12 @@ def test_the_prior_is_uniform_by_default(monkeypatch):
     )
     expected = mixture_posterior(stored.pointwise, NAMES, alpha=1.0, seed=0)
     np.testing.assert_array_equal(stored.over_schemes().samples, expected.samples)
+
+
+def test_nuts_without_pyro_names_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyro", None)
+    with pytest.raises(ValueError, match=r"pyro is missing: pip install 'invariantnet\[bayes\]'"):
+        mixture_posterior(np.zeros((2, 3)), NAMES[:2], method="nuts")
 
 
 def test_what_cannot_be_computed_is_refused(annotations_unchecked):
