@@ -45,6 +45,7 @@ def test_contents_and_metadata(wheel):
     assert metadata["Version"] == project["version"]
     needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
     assert len(needed) == len(project["dependencies"])
+    assert not [line for line in needed if line.startswith("matplotlib")], "only the studies draw"
 
 
 def test_works_outside_the_repository(wheel, tmp_path):
