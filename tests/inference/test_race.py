@@ -1,5 +1,6 @@
 """The race: which hypotheses it drops, how many networks it takes, and its progress."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 from problems import BRIEF, candidates, corner_problem, make_network
 
-from invariantnet._system.progress import evidence_bar
+from invariantnet._system import progress
 from invariantnet.data.examples import Examples
 from invariantnet.inference import Evidence, gather_evidence, race
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
@@ -273,30 +274,36 @@ def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
 
 
 def test_progress_is_the_share_of_the_work():
-    """Two blocks, two networks; a network costs the order of its group times the examples it learns from."""
+    """Two blocks, two networks; a network costs its copies, and eight more, times the examples it learns from."""
     x, y = corner_problem(120, 0, symmetric=True)
     steps = []
     config = replace(BRIEF, n_networks=2, sure=0.0, growth=2.0, margin=np.inf)
     gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config, on_network=steps.append)
-    assert [1200 * s.done for s in steps] == pytest.approx([40, 200, 240, 400, 480, 800, 880, 1200])
-    assert [(s.hypothesis, s.replica, s.block, s.blocks) for s in steps[:3]] == [
+    epochs = [config.training.all_epochs(n) for n in (40, 80)]
+    costs = np.cumsum([40 * epochs[0] * c for c in (9, 12, 9, 12)] + [80 * epochs[1] * c for c in (9, 12, 9, 12)])
+    assert [s.done for s in steps] == pytest.approx(costs / costs[-1])
+    assert [(s.hypothesis, s.network, s.block, s.blocks) for s in steps[:3]] == [
         ("trivial", 0, 0, 2), ("rot90", 0, 0, 2), ("trivial", 1, 0, 2)
     ]  # fmt: skip
     assert not steps[3].log_evidence
     assert set(steps[4].log_evidence) == {"trivial", "rot90"}
 
 
-def test_a_log_gets_a_line_for_every_block_also_of_networks_that_were_added(capsys):
+def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     x, y = corner_problem(120, 0, symmetric=True)
     config = replace(BRIEF, n_networks=2, sure=1.1, growth=2.0, margin=np.inf)
-    with evidence_bar(visible=True) as on_network:
+    with progress.evidence_bar(2, visible=True) as on_network:
         gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config, on_network=on_network)
-    lines = [line.split(" · ") for line in capsys.readouterr().err.splitlines() if line]
-    assert [line[1:4] for line in lines] == [
-        ["trivial", f"network {first} of {networks}", f"block {block} of 2"]
-        for first, networks in ((1, 2), (3, 3), (4, 4))
-        for block in (1, 2)
-    ]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "comparing 2 symmetries: 0%"
+    assert lines[-1] == "comparing 2 symmetries: 100%"
+    shares = [int(re.search(r": (\d+)%", line)[1]) for line in lines]
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 10
+    more = [line for line in lines if "still open, so more networks" in line]
+    assert more == lines[-1 - len(more) : -1], "these are the last"
+    assert all("leads" in line for line in more)
 
 
 @pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
@@ -309,7 +316,8 @@ def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks
     )
     assert {words(key) for key in store} == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
     assert len(steps) == len(store), "none is trained twice"
-    assert [step.done for step in steps][-1] == 1
+    assert [step.done for step in steps] == sorted(step.done for step in steps)
+    assert steps[-1].done <= 1
     assert steps[-1].networks == networks
     again = gather_evidence(
         make_network,

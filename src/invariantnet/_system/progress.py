@@ -1,7 +1,8 @@
-"""The progress bar of long work, on standard error; and what it cost."""
+"""What long work is doing, on standard error: a live line in a terminal, a line now and then elsewhere."""
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,10 +12,28 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
+from rich.text import Text
+
+LINE_SECONDS = 5.0
+"""Seconds between two lines about the same work, where standard error is no terminal."""
+
+SILENT_SECONDS = 10.0
+"""Seconds after which work of unknown length is announced, where standard error is no terminal. Bad input is found
+earlier than that, and is told in one line."""
+
+ENOUGH_TO_TELL = 0.03
+"""Share of the work from which on the time left is told: before, it would be a guess."""
+
+Update = Callable[[float, str], None]
+"""Tells which share of some work is done, and what to say about it."""
 
 
 @dataclass(frozen=True)
@@ -22,59 +41,145 @@ class Step:
     """Where a race is after one more network."""
 
     hypothesis: str
-    replica: int
+    network: int
+    """Number of the network among those of its hypothesis."""
     networks: int
-    """Of each hypothesis: one more whenever the race has ended undecided."""
+    """Networks of each hypothesis; more whenever the race has ended undecided."""
     block: int
     blocks: int
     done: float
-    """Share of the work, if no further hypothesis is dropped and no network is added."""
+    """Share of the work, which never falls. More networks for an open verdict take its last part."""
     log_evidence: dict[str, float]
-    """After the last complete block, of every hypothesis still in the race."""
+    """Log evidence after the last complete block, of every hypothesis still in the race."""
 
 
 @contextlib.contextmanager
 def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
-    """Note the processor time that this process spends inside."""
+    """Note the processor time that this process spends inside.
+
+    Args:
+        seconds: Where to note it.
+        what: Under which name.
+    """
     start = time.process_time()
     yield
     seconds[what] = time.process_time() - start
 
 
 @contextlib.contextmanager
-def evidence_bar(*, visible: bool) -> Iterator[Callable[[Step], None]]:
-    """A bar over a race: the network just finished, and who leads."""
-    with progress_bar(visible=visible) as bar:
-        task = bar.add_task("first networks", total=100)
-        last = (0, 0)
+def working(what: str, *, visible: bool) -> Iterator[None]:
+    """Say that work of unknown length goes on, and for how long already.
+
+    Args:
+        what: What is being done, such as "reading photos".
+        visible: Whether to say anything.
+    """
+    console = Console(stderr=True)
+    if not visible:
+        yield
+    elif console.is_terminal:
+        columns = SpinnerColumn(), _one_line("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=console, transient=True) as line:
+            line.add_task(what, total=None)
+            yield
+    else:
+        announcement = threading.Timer(SILENT_SECONDS, lambda: print(what, file=sys.stderr, flush=True))
+        announcement.daemon = True
+        announcement.start()
+        try:
+            yield
+        finally:
+            announcement.cancel()
+
+
+@contextlib.contextmanager
+def meter(what: str, *, visible: bool) -> Iterator[Update]:
+    """Announce some work, and show which share of it is done; the share never falls.
+
+    Args:
+        what: What is being done, such as "training the network".
+        visible: Whether to say anything.
+
+    Yields:
+        A function of the share that is done and of a few words about it.
+    """
+    console = Console(stderr=True)
+    if not visible:
+        yield lambda done, words: None
+    elif console.is_terminal:
+        console.print(what, markup=False, highlight=False)
+        with Progress(*_columns(), console=console, expand=True) as line:
+            task = line.add_task("", total=1.0)
+            yield lambda done, words: line.update(task, completed=max(done, _completed(line)), description=words)
+            line.update(task, completed=1.0, description="")
+    else:
+        lines = _Lines(what)
+        yield lines.update
+        lines.end()
+
+
+@contextlib.contextmanager
+def evidence_bar(symmetries: int, *, visible: bool) -> Iterator[Callable[[Step], None]]:
+    """Show how far a race is, and which hypothesis leads.
+
+    Args:
+        symmetries: Number of hypotheses.
+        visible: Whether to say anything.
+
+    Yields:
+        A function to call after every network.
+    """
+    with meter(f"comparing {symmetries} symmetries", visible=visible) as update:
+        networks: int | None = None
+        standing: dict[str, float] = {}
 
         def on_network(step: Step) -> None:
-            network, block = f"{step.replica + 1} of {step.networks}", f"{step.block + 1} of {step.blocks}"
-            words = f"{step.hypothesis} · network {network} · block {block}"
-            ranked = sorted(step.log_evidence.items(), key=lambda item: -item[1])
+            nonlocal networks, standing
+            networks, standing = networks or step.networks, step.log_evidence or standing
+            words = [f"trained {step.hypothesis}"]
+            if step.networks > networks:
+                words.append("still open, so more networks")
+            ranked = sorted(standing.items(), key=lambda item: -item[1])
             if len(ranked) > 1:
-                words += f" · {ranked[0][0]} leads {ranked[1][0]} by {ranked[0][1] - ranked[1][1]:.1f} nats"
-            bar.update(task, completed=round(100 * step.done), description=words)
-            nonlocal last
-            stage = (step.networks, step.block)
-            if visible and not bar.console.is_terminal and stage != last:
-                # Nobody sees a bar in a log; a line per block tells that it lives.
-                last = stage
-                print(f"{step.done:4.0%} · {words}", file=sys.stderr, flush=True)
+                (leader, most), (second, less), *_ = ranked
+                words.append(f"{leader} leads {second} by {most - less:.1f} nats")
+            update(step.done, ", ".join(reversed(words)))
 
         yield on_network
 
 
 @contextlib.contextmanager
 def training_bar(steps: int, what: str, *, visible: bool) -> Iterator[Callable[[object], None]]:
-    """A bar over the steps of one training."""
-    with progress_bar(visible=visible) as bar:
-        task = bar.add_task(f"steps · training {what}", total=steps)
-        yield lambda _: bar.advance(task)
+    """Show how far one training is.
+
+    Args:
+        steps: Number of steps of the optimizer.
+        what: What is trained, such as "the network".
+        visible: Whether to say anything.
+
+    Yields:
+        A function to call after every step.
+    """
+    with meter(f"training {what}", visible=visible) as update:
+        taken = 0
+
+        def on_step(_: object) -> None:
+            nonlocal taken
+            taken += 1
+            update(taken / max(1, steps), "")
+
+        yield on_step
 
 
 def progress_bar(*, visible: bool = True) -> Progress:
-    """What is done, what has just finished, and how long is left; silent where nobody watches."""
+    """Make a bar over several pieces of work; silent where standard error is no terminal.
+
+    Args:
+        visible: Whether to show anything.
+
+    Returns:
+        The bar, without tasks.
+    """
     console = Console(stderr=True)
     return Progress(
         BarColumn(),
@@ -87,3 +192,66 @@ def progress_bar(*, visible: bool = True) -> Progress:
         console=console,
         disable=not (visible and console.is_terminal),
     )
+
+
+class _Lines:
+    """One line about some work now and then; the first at once, the last when all is done."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.done, self.last = what, 0.0, -LINE_SECONDS
+        self.update(0.0, "")
+
+    def update(self, done: float, words: str) -> None:
+        self.done = max(self.done, done)
+        if time.monotonic() - self.last >= LINE_SECONDS:
+            self._print(words)
+
+    def end(self) -> None:
+        self.done = 1.0
+        self._print("")
+
+    def _print(self, words: str) -> None:
+        self.last = time.monotonic()
+        said = f"{self.what}: {self.done:.0%}"
+        print(f"{said}, {words}" if words else said, file=sys.stderr, flush=True)
+
+
+class _TimeLeft(ProgressColumn):
+    """The time so far, and what the share that is done leaves."""
+
+    def render(self, task: Task) -> Text:
+        elapsed = task.finished_time if task.finished else task.elapsed
+        seconds, share = elapsed or 0.0, task.percentage / 100
+        said = _clock(seconds)
+        if not task.finished and share >= ENOUGH_TO_TELL:
+            said += f", {_clock(seconds * (1 - share) / share)} left"
+        return Text(said)
+
+
+def _columns() -> tuple[ProgressColumn, ...]:
+    return (
+        BarColumn(bar_width=16),
+        TextColumn("{task.percentage:>3.0f}%"),
+        _TimeLeft(table_column=Column(no_wrap=True)),
+        _one_line("{task.description}", ratio=1),
+    )
+
+
+def _one_line(text: str, ratio: int | None = None) -> TextColumn:
+    """Words that are cut where the terminal ends."""
+    return TextColumn(text, markup=False, table_column=Column(ratio=ratio, no_wrap=True, overflow="ellipsis"))
+
+
+def _completed(line: Progress) -> float:
+    return float(line.tasks[0].completed)
+
+
+def _clock(seconds: float) -> str:
+    """Minutes and seconds, or hours too.
+
+    >>> _clock(4.9), _clock(3675)
+    ('0:05', '1:01:15')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

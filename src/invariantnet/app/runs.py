@@ -12,6 +12,7 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
+from invariantnet._system.progress import working
 from invariantnet.app.preparation import Prepared, make_classifier, prepare
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
 from invariantnet.estimator import InvariantClassifier
@@ -55,7 +56,9 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     Raises:
         ValueError: If settings, data or folder cannot be used.
     """
-    prepared = prepare(settings, **reading)
+    visible = not processes().rank
+    with working(f"reading {settings.data}", visible=visible):
+        prepared = prepare(settings, **reading)
     work = out / UNFINISHED
     cache = FolderCache(work / prepared.digest, writes=not processes().rank)
     if processes().rank:
@@ -131,19 +134,13 @@ def _is_finished(out: Path, cache: FolderCache) -> bool:
 def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) -> RunRecord | None:
     data, fitted = prepared.data, cache.folder / FITTED
     names = np.array(data.class_names)
-    labels = names[data.y_train]
-    if (fitted / RUN).exists():
-        clf = InvariantClassifier.load(fitted)
-    else:
-        clf = make_classifier(settings, data.shape, verbose=int(processes().rank == 0))
-        clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
-        if not processes().rank:
-            clf.save(fitted)
-    baseline = fit_baseline(clf, data.x_train, labels)
+    clf = _fitted_classifier(settings, prepared, cache)
+    baseline = fit_baseline(clf, data.x_train, names[data.y_train])
     processes().wait()
     if processes().rank:
         return None
-    evaluation, shown = evaluate(clf, baseline, data.x_test, names[data.y_test])
+    with working(f"evaluating on {len(data.x_test):,} test examples", visible=True):
+        evaluation, shown = evaluate(clf, baseline, data.x_test, names[data.y_test])
     if evaluation.left_out:
         print(f"of the test data, {evaluation.left_out}", file=sys.stderr)
     content = safetensors.torch.save(_evaluation_tensors(baseline if needs_baseline(clf) else None, shown))
@@ -167,9 +164,23 @@ def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) 
     return _close(out)
 
 
+def _fitted_classifier(settings: Settings, prepared: Prepared, cache: FolderCache) -> InvariantClassifier:
+    """Fit the classifier, or read it where an interrupted run has left it."""
+    data, fitted, first = prepared.data, cache.folder / FITTED, not processes().rank
+    if (fitted / RUN).exists():
+        return InvariantClassifier.load(fitted)
+    clf = make_classifier(settings, data.shape, verbose=int(first))
+    labels = np.array(data.class_names)[data.y_train]
+    clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
+    if first:
+        clf.save(fitted)
+    return clf
+
+
 def _close(out: Path) -> RunRecord | None:
     """Write the page, and remove what is left of the work."""
-    write_report(out)
+    with working("writing the page", visible=True):
+        write_report(out)
     shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     return read_run(out)
 

@@ -14,7 +14,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from invariantnet._system.progress import evidence_bar, timed, training_bar
+from invariantnet._system.progress import evidence_bar, timed, training_bar, working
 from invariantnet._system.sizes import must_fit
 from invariantnet._system.torch_state import threads
 from invariantnet.choices import Method, Placement, Pool, Uncertainty
@@ -126,6 +126,21 @@ class InvariantEstimator(StoredEstimator):
         check_parameters(self)
         for name in ("path_", "cpu_seconds_"):  # of an earlier fit by another method
             self.__dict__.pop(name, None)
+        with working("preparing the examples", visible=self.verbose > 0):
+            examples = self._prepare(X, y, sample_weight, known_fingerprint)
+        seed = seed_from(self.random_state)
+        fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
+        # Small networks gain nothing from more threads, and lose much where other work runs beside them.
+        small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
+        with threads(1) if small else contextlib.nullcontext():
+            self.threads_ = torch.get_num_threads()
+            fit(examples, seed, cache)
+        if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
+            raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> Examples:
+        """Check the data, learn its scale and its fingerprint, and choose the hypotheses."""
         values = checked_inputs(self, X, reset=True)
         values, targets, weights = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
@@ -145,17 +160,8 @@ class InvariantEstimator(StoredEstimator):
         # A power of ten that brings the inputs to order one: a change of units changes nothing.
         squares = sum(float(part.double().square().sum()) for part in blocks(x))
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
-        seed = seed_from(self.random_state)
         self.hypotheses_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
-        fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
-        # Small networks gain nothing from more threads, and lose much where other work runs beside them.
-        small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
-        with threads(1) if small else contextlib.nullcontext():
-            self.threads_ = torch.get_num_threads()
-            fit(examples, seed, cache)
-        if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
-            raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
-        return self
+        return examples
 
     @property
     def trainings(self) -> Trainings:
@@ -227,7 +233,10 @@ class InvariantEstimator(StoredEstimator):
             training=compared.training,
         )
         self.cpu_seconds_: dict[str, float] = {}
-        with evidence_bar(visible=self.verbose > 0) as on_network, timed(self.cpu_seconds_, "comparison"):
+        with (
+            evidence_bar(len(self.hypotheses_), visible=self.verbose > 0) as on_network,
+            timed(self.cpu_seconds_, "comparison"),
+        ):
             self.posterior_ = gather_evidence(
                 partial(self._compared_network, compared.width),
                 self.hypotheses_,
@@ -242,7 +251,10 @@ class InvariantEstimator(StoredEstimator):
             )
         if self.second_opinion:
             compared = LITTLE_DECAY if self.backbone == "mlp" else DEEP
-            with timed(self.cpu_seconds_, "second opinion"):
+            with (
+                working("asking for a second opinion", visible=self.verbose > 0),
+                timed(self.cpu_seconds_, "second opinion"),
+            ):
                 found = laplace_evidence(
                     partial(self._compared_network, compared.width),
                     self.hypotheses_,
@@ -275,24 +287,28 @@ class InvariantEstimator(StoredEstimator):
 
     def _fit_heldout(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = HeldOut()
-        result = fit_heldout(
-            lambda: self._module(self.hidden),
-            self.hypotheses_,
-            examples,
-            config=config,
-            likelihood=self.likelihood,
-            alpha=self._alpha,
-            placement=self.placement,
-            scale=self.scale_,
-            seed=seed,
-            input_shape=self._network_shape,
-        )
+        with working(f"comparing {len(self.hypotheses_)} symmetries", visible=self.verbose > 0):
+            result = fit_heldout(
+                lambda: self._module(self.hidden),
+                self.hypotheses_,
+                examples,
+                config=config,
+                likelihood=self.likelihood,
+                alpha=self._alpha,
+                placement=self.placement,
+                scale=self.scale_,
+                seed=seed,
+                input_shape=self._network_shape,
+            )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(examples)))
         self.path_ = result.history.schemes
         self._train_final(self.posterior_.favourite, examples, seed)
 
     def _fit_paper(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
-        self.network_, self.history_ = train(self.make_final_network, examples, self.trainings.final, seed)
+        config = self.trainings.final
+        steps = config.steps(len(examples))
+        with training_bar(steps, "the paper's network", visible=self.verbose > 0) as on_step:
+            self.network_, self.history_ = train(self.make_final_network, examples, config, seed, on_step=on_step)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
         self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(examples))

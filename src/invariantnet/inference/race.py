@@ -27,6 +27,7 @@ from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.models import DECAYED
 from invariantnet.inference.posterior import Stage, SymmetryPosterior
 from invariantnet.inference.prices import affordable, prices
+from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
     Block,
     Drop,
@@ -46,6 +47,9 @@ from invariantnet.training.config import Training
 PILOTS, CHEAP = 4, 8
 """With at least 4 groups of at most 8 elements, estimate the variance between networks on those first: larger
 groups that are far behind then need no more than one network."""
+
+COMMON_COST = 8
+"""What a training step costs besides the copies of an example, in copies: about as much as 8 of them, for an MLP."""
 
 MOST_NETWORKS = 4
 """An open verdict gets at most this many times the number of networks that was asked for."""
@@ -114,12 +118,12 @@ def gather_evidence(
     if cache is not None:
         facts = about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
         race.cache, race.name = cache, race_digest(race, facts)
-    race.on_network = on_network
+    if on_network is not None:
+        race.progress = RaceProgress(config.n_networks, most_networks(config), len(race.blocks), on_network)
     posterior = race.run(config.n_networks)
     # Networks differ by their starts. Where that leaves the verdict open, the average of more of them says more.
-    most = MOST_NETWORKS * config.n_networks if config.n_networks > 1 else 1
-    for networks in range(config.n_networks + 1, most + 1):
-        if config.tolerance or max(posterior.probabilities) >= config.sure:
+    for networks in range(config.n_networks + 1, most_networks(config) + 1):
+        if max(posterior.probabilities) >= config.sure:
             break
         if networks > 2 * config.n_networks and max(race.probabilities_by_examples()) < config.sure:
             break
@@ -191,8 +195,7 @@ class Race:
         self.first = self.blocks[0].start
         self.cache: ScoreCache = {}
         self.name = ""
-        self.on_network: Callable[[Step], None] | None = None
-        self.spent = 0.0
+        self.progress: RaceProgress | None = None
         self.now: _Standings
 
     def run(self, networks: int) -> SymmetryPosterior:
@@ -216,6 +219,8 @@ class Race:
         n, weight = len(self.examples) - self.first, self.examples.weight
         counts = np.ones(n) if weight is None else weight[self.first :].double().cpu().numpy()
         scores = np.zeros((len(self.symmetries), networks, n))
+        if self.progress:
+            self.progress.start(networks, self._missing(networks))
         return _Standings(scores, counts, list(range(len(self.symmetries))), np.zeros(n, dtype=bool))
 
     def score_first_networks(self, block: Block) -> None:
@@ -369,34 +374,31 @@ class Race:
         )
         for key, score in zip(missing, finished, strict=True):
             self.cache[key] = score
-            self._report(key, block)
+            if self.progress:
+                alive = {self.symmetries[k].name for k in self.now.alive}
+                self.progress.trained(key, alive, self.now.stages[-1].log_evidence if self.now.stages else {})
         return [(key, self.cache[key]) for key in wanted]
+
+    def _missing(self, networks: int) -> dict[NetworkKey, float]:
+        """Map every network that is not in the cache to its cost: the number of copies that it learns from."""
+        epochs = self.config.training.all_epochs
+        keys = {
+            self._key(k, network, block): (COMMON_COST + min(symmetry.order, SAMPLED))
+            * float(epochs(block.start) * block.start)
+            for k, symmetry in enumerate(self.symmetries)
+            for network in range(networks)
+            for block in self.blocks
+        }
+        return {key: cost for key, cost in keys.items() if key not in self.cache}
 
     def _key(self, hypothesis: int, network: int, block: Block) -> NetworkKey:
         return NetworkKey(self.name, self.symmetries[hypothesis].name, network, block.number)
 
-    def _report(self, key: NetworkKey, block: Block) -> None:
-        """Tell how far the race is, if no further hypothesis is dropped and no network is added."""
-        self.spent += _cost(self.symmetries[self._index(key)], block)
-        if not self.on_network:
-            return
-        later = [
-            (k, b)
-            for b in self.blocks[block.number :]
-            for k in self.now.alive
-            for network in range(self._networks)
-            if b is not block or self._key(k, network, b) not in self.cache
-        ]
-        ahead = sum(_cost(self.symmetries[k], b) for k, b in later)
-        leading = self.now.stages[-1].log_evidence if self.now.stages else {}
-        done = self.spent / (self.spent + ahead)
-        self.on_network(
-            Step(key.hypothesis, key.network, self._networks, block.number, len(self.blocks), done, leading)
-        )
 
-
-def _cost(symmetry: Group, block: Block) -> float:
-    return min(symmetry.order, SAMPLED) * float(block.start)
+def most_networks(config: Evidence) -> int:
+    """Number of networks per hypothesis that an open verdict may get."""
+    grows = config.n_networks > 1 and config.sure > 0 and not config.tolerance
+    return MOST_NETWORKS * config.n_networks if grows else config.n_networks
 
 
 def network_seed(seed: int, network: int, block: int) -> int:

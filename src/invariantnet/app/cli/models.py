@@ -1,6 +1,7 @@
 """Commands about one data set and its network: fit, predict, report, export."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -82,10 +83,14 @@ class Fit:
 
     def run(self) -> None:
         """Fit, and print the verdict."""
-        from invariantnet._system.dask import on_cluster
-        from invariantnet.app.record import Settings, run_json
-        from invariantnet.app.runs import fit
-        from invariantnet.training.distributed import launch_processes
+        from invariantnet._system.progress import working
+
+        # Loading torch takes seconds. Of several processes, the first speaks.
+        with working("starting", visible=os.environ.get("LOCAL_RANK", "0") == "0"):
+            from invariantnet._system.dask import on_cluster
+            from invariantnet.app.record import Settings, run_json
+            from invariantnet.app.runs import fit
+            from invariantnet.training.distributed import launch_processes
 
         names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
         settings = Settings(

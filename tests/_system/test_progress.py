@@ -1,0 +1,92 @@
+"""Progress is announced, never runs backwards, and fits into a narrow terminal."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from invariantnet._system import progress
+
+COLUMNS = 80
+WORK = """
+import time
+from invariantnet._system.progress import meter, working
+with working("reading " + "a/very/long/path" * 9, visible=True):
+    time.sleep(0.3)
+with meter("comparing 4 symmetries", visible=True) as update:
+    for done in (0.2, 0.1, 0.9, 0.5):
+        update(done, "rotations lead the flips by very many nats, as everybody had expected them to do")
+        time.sleep(0.3)
+"""
+
+
+def shown_in_a_terminal(code):
+    """What a program writes to a terminal of 80 columns, as lines without colours."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(COLUMNS)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=slave, stdout=slave, stderr=slave, env=environment
+    )
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            text += os.read(master, 65536)
+        except OSError:  # the other end was closed
+            break
+    os.close(master)
+    assert process.wait() == 0, text
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.decode())
+    return [line.rstrip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
+
+def test_a_terminal_shows_a_line_that_only_grows():
+    lines = shown_in_a_terminal(WORK)
+    assert max(map(len, lines)) <= COLUMNS
+    assert "reading a/very" in lines[0], "at once"
+    shares = [int(found[1]) for line in lines if (found := re.search(r"(\d+)%", line))]
+    assert shares == sorted(shares)
+    assert {20, 90, 100} <= set(shares)
+    assert "comparing 4 symmetries" in lines
+    assert any(re.search(r"20% 0:0\d, 0:0\d left rotations lead .*…", line) for line in lines)
+
+
+def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
+    clock = iter(range(100))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    with progress.meter("training", visible=True) as update:
+        for step in range(20):
+            update(step / 20, f"step {step}")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "training: 0%"
+    assert lines[-1] == "training: 100%"
+    assert 4 <= len(lines) <= 7
+    shares = [int(re.search(r"(\d+)%", line)[1]) for line in lines]
+    assert shares == sorted(shares)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(60.0, ""), (0.0, "reading photos\n")])
+def test_work_of_unknown_length_is_announced_in_a_log_if_it_takes_long(capsys, monkeypatch, seconds, said):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", seconds)
+    with progress.working("reading photos", visible=True):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == said
+
+
+def test_invisible_work_says_nothing(capsys):
+    with (
+        progress.working("reading", visible=False),
+        progress.training_bar(2, "a network", visible=False) as on_step,
+        progress.evidence_bar(2, visible=False) as on_network,
+    ):
+        on_step(None)
+        on_network(progress.Step("trivial", 0, 1, 0, 1, 0.5, {}))
+    assert capsys.readouterr().err == ""
