@@ -15,9 +15,10 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from invariantnet import InvariantClassifier
+from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet._system.files import locked
 from invariantnet.app import preparation, runs
+from invariantnet.app.cli import main
 from invariantnet.app.predictions import predict
 from invariantnet.app.preparation import with_test_set
 from invariantnet.app.record import Settings, read_run
@@ -170,6 +171,23 @@ def test_embedded_data_is_predicted_as_it_was_fitted(tmp_path):
     right = np.mean(np.array(labels) == np.array(data.class_names)[data.y_test])
     assert right == pytest.approx(record.data.test_accuracy)
     assert right > 0.7
+
+
+def test_predictions_of_a_regressor_that_was_saved_from_python(tmp_path, capfd):
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    reg = InvariantRegressor(["sign"], hidden=4, n_networks=1, epochs=1, random_state=0).fit(x, 1e3 + x[:, 0] ** 2)
+    reg.save(tmp_path / "model")
+    (tmp_path / "new.csv").write_text("\n".join(["a,b,c", *(",".join(map(str, row)) for row in x)]))
+    main(["predict", str(tmp_path / "model"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv")])
+    with (tmp_path / "p.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    mean, error = reg.predict(x.astype(np.float32), return_std=True)
+    np.testing.assert_allclose([float(row["mean"]) for row in rows], mean, rtol=1e-6)
+    np.testing.assert_allclose([float(row["standard error"]) for row in rows], error, rtol=1e-6)
+    capfd.readouterr()
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path / "model")])
+    assert "saved from Python" in capfd.readouterr().err
 
 
 def test_no_class_goes_to_the_test_set_alone_and_no_test_set_is_no_number(tmp_path):

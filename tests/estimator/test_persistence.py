@@ -93,6 +93,8 @@ def test_regressor_saves_and_exports(tmp_path):
     reg.export(tmp_path / "model.onnx")
     (ours,) = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x})
     np.testing.assert_allclose(ours, reg.predict(x), rtol=1e-4)
+    told = onnxruntime.InferenceSession(tmp_path / "model.onnx").get_modelmeta().custom_metadata_map
+    assert told["invariantnet.output"].startswith("predicted number")
     with pytest.raises(ValueError, match="holds an InvariantRegressor"):
         InvariantClassifier.load(tmp_path)
 

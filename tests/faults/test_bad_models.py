@@ -69,6 +69,7 @@ MODELS = {
     "newer format": record(format=99),
     "format that is a list": record(format=[1]),
     "another kind": record(kind="InvariantRegressor"),
+    "a classifier without classes": inside("learned", classes=None),
     "kind that is code": record(kind="__import__('os').system('true')"),
     "kind that is a list": record(kind=[]),
     "chosen group that is none": record(chosen="nonsense"),

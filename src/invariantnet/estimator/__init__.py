@@ -1,8 +1,11 @@
 """The scikit-learn face: fit, and ask which symmetry the data has."""
 
+from pathlib import Path
+
 from invariantnet.choices import Method
 from invariantnet.estimator.base import FINAL, InvariantEstimator, final_training
 from invariantnet.estimator.classifier import InvariantClassifier
+from invariantnet.estimator.persistence import RUN, read_model_record
 from invariantnet.estimator.regressor import InvariantRegressor
 from invariantnet.inference.hypotheses import compared_units
 
@@ -14,4 +17,26 @@ __all__ = [
     "Method",
     "compared_units",
     "final_training",
+    "load_estimator",
 ]
+
+
+def load_estimator(folder: Path) -> InvariantClassifier | InvariantRegressor:
+    """Load a model of either kind.
+
+    Args:
+        folder: What `save` or `invariantnet fit` wrote.
+
+    Returns:
+        The fitted estimator.
+
+    Raises:
+        ValueError: If the folder holds no model, or a damaged one.
+    """
+    kind = read_model_record(folder).kind
+    for estimator in (InvariantClassifier, InvariantRegressor):
+        if estimator.__name__ == kind:
+            return estimator.load(folder)
+    raise ValueError(
+        f"{folder / RUN} holds an unknown kind of model, {kind[:60]!r}: use the version that wrote it."
+    )

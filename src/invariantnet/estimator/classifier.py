@@ -70,6 +70,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     """
 
     likelihood = Categorical()
+    learned_fields = ("classes",)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class."""

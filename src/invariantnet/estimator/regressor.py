@@ -33,6 +33,7 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
     """
 
     likelihood = Gaussian()
+    learned_fields = ("y_mean", "y_scale")
     comparison = LITTLE_DECAY
     methods = ("evidence", "heldout")
     outputs_ = 2

@@ -57,6 +57,8 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that becomes a record with tensors, and can be restored from them."""
 
     likelihood: ClassVar[Likelihood]
+    learned_fields: ClassVar[tuple[str, ...]]
+    """Fields of `Learned` that only this kind of estimator has."""
     backbone: str | Backbone
     hidden: int
     method: str
@@ -199,6 +201,8 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _from_record(cls, record: ModelRecord, tensors: dict[str, Tensor], backbone: Backbone | None) -> Self:
+        if missing := [name for name in cls.learned_fields if getattr(record.learned, name) is None]:
+            raise ValueError(f"{', '.join(missing)} of an {cls.__name__} is missing")
         groups, chosen = restored_groups(record, tensors)
         estimator = cls(**constructor_arguments(record.parameters, groups, backbone))
         for name, value in learned_attributes(record.learned).items():

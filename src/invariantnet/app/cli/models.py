@@ -132,7 +132,9 @@ def _invariance(model: "ModelRecord") -> str:
 
 @dataclass(frozen=True)
 class Predict:
-    """Label new inputs with a fitted network: CSV with the label and every class's probability.
+    """Predict new inputs with a fitted network, as CSV: the label and the probability of every class.
+
+    For a regressor that was saved from Python: the mean and its standard error.
 
     Examples: `invariantnet predict runs/demo mnist:rotated --out predictions.csv` ·
     `invariantnet predict runs/photos new_photos/`
@@ -179,7 +181,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Export:
-    """Write the network as ONNX: inputs in their shape, any batch size; outputs are probabilities.
+    """Write the network as ONNX: inputs in their shape, any batch size; outputs are probabilities, or numbers.
 
     Example: `invariantnet export runs/demo model.onnx`
     """
@@ -191,7 +193,7 @@ class Export:
 
     def run(self) -> None:
         """Export, and say where it is."""
-        from invariantnet.estimator import InvariantClassifier
+        from invariantnet.estimator import load_estimator
 
-        InvariantClassifier.load(self.model).export(self.out)
+        load_estimator(self.model).export(self.out)
         print(self.out)
