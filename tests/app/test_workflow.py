@@ -20,7 +20,7 @@ from invariantnet._system.files import locked
 from invariantnet.app import preparation, runs
 from invariantnet.app.cli import main
 from invariantnet.app.predictions import predict
-from invariantnet.app.preparation import with_test_set
+from invariantnet.app.preparation import Reading, with_test_set
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import EVALUATION, fit
 from invariantnet.data import load
@@ -149,7 +149,7 @@ def test_columns_of_a_table_go_by_their_names(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["x,y,z,kind", *rows]))
     shuffled = [",".join(map(str, [7, row[2], row[0], row[1]])) for row in x]
     (tmp_path / "new.csv").write_text("\n".join(["id,z,x,y", *shuffled]))
-    fit(Settings(str(tmp_path / "t.csv"), ("sign",), **QUICK), tmp_path / "run", label="kind")
+    fit(Settings(str(tmp_path / "t.csv"), ("sign",), **QUICK), tmp_path / "run", reading=Reading(label="kind"))
     answers = []
     for name in ("t.csv", "new.csv"):
         predict(tmp_path / "run", str(tmp_path / name), tmp_path / "p.csv")

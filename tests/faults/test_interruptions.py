@@ -16,7 +16,7 @@ from bad_inputs import TINY, X, Y
 from invariantnet._system import files as storage
 from invariantnet._system.files import PART, locked, write_text
 from invariantnet.app.cli import main
-from invariantnet.app.preparation import prepare
+from invariantnet.app.preparation import Reading, prepare
 from invariantnet.app.record import Settings
 from invariantnet.app.runs import fit
 from invariantnet.inference.scoring import Scorer
@@ -90,7 +90,7 @@ def test_scores_of_other_data_are_not_taken_for_ours(tmp_path):
     for x, y in ((X, Y), (X + 1, Y), (X, Y[::-1]), (X, np.char.upper(Y))):
         np.savez(path, x=x, y=y)
         seen.add(prepare(settings).digest)
-    seen.add(prepare(settings, shape=(16,)).digest)
+    seen.add(prepare(settings, Reading(shape=(16,))).digest)
     assert len(seen) == 5
 
 

@@ -6,12 +6,12 @@ import csv
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from invariantnet import data as datasets
 from invariantnet._system.files import replacing, writable_file
+from invariantnet.app.preparation import AS_IT_IS, Reading
 from invariantnet.app.record import read_run
 from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator import InvariantClassifier, InvariantRegressor, load_estimator
@@ -22,7 +22,7 @@ CHUNK = 2**22
 """Numbers of inputs that are predicted at once, so that memory stays bounded."""
 
 
-def predict(run: Path, source: str, out: Path | None, **reading: Any) -> None:
+def predict(run: Path, source: str, out: Path | None, reading: Reading = AS_IT_IS) -> None:
     """Write predictions of new inputs as CSV: labels and probabilities, or means and standard errors.
 
     Embedded data is moved and permuted as it was for the fit, and of a table the columns are those of the fit.
@@ -31,7 +31,7 @@ def predict(run: Path, source: str, out: Path | None, **reading: Any) -> None:
         run: Folder of the model.
         source: Inputs, by name or by path.
         out: File to write; standard output if None.
-        reading: Options of `datasets.load_inputs`.
+        reading: How files are read; the shape is that of the model.
 
     Raises:
         ValueError: If the model or the inputs cannot be used, or the file cannot be written.
@@ -40,7 +40,15 @@ def predict(run: Path, source: str, out: Path | None, **reading: Any) -> None:
     if out is not None:
         writable_file(out)
     seed, columns = (record.settings.seed, record.data.columns) if record else (0, None)
-    names, x = datasets.load_inputs(source, seed=seed, shape=estimator.input_shape_, columns=columns, **reading)
+    names, x = datasets.load_inputs(
+        source,
+        seed=seed,
+        shape=estimator.input_shape_,
+        columns=columns,
+        size=reading.size,
+        color=reading.color,
+        label=reading.label,
+    )
     with contextlib.nullcontext(sys.stdout.buffer) if out is None else replacing(out) as file:
         lines = codecs.getwriter("utf-8")(file, "backslashreplace")
         writer = csv.writer(lines, lineterminator="\n")

@@ -10,12 +10,27 @@ import numpy as np
 from invariantnet import data as datasets
 from invariantnet._system.words import package_version
 from invariantnet.app.record import Settings
+from invariantnet.choices import Color
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import fingerprint
 from invariantnet.estimator import InvariantClassifier
 
 SEEDS = 2**32
 """Number of seeds that numpy's generators take."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, where that was said; the arguments of `datasets.load`."""
+
+    shape: tuple[int, ...] | None = None
+    size: tuple[int, int] | None = None
+    color: Color = "auto"
+    label: str | None = None
+
+
+AS_IT_IS = Reading()
+"""Files are read as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +48,12 @@ class Prepared:
     digest: str
 
 
-def prepare(settings: Settings, **reading: Any) -> Prepared:
+def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
     """Read the data of a run, and choose the examples to learn from and to test on.
 
     Args:
         settings: What the run is asked to do.
-        reading: Options of `datasets.load`.
+        reading: How files are read.
 
     Returns:
         The examples, with their digests: each example is hashed once.
@@ -47,7 +62,7 @@ def prepare(settings: Settings, **reading: Any) -> Prepared:
         ValueError: If the settings or the data cannot be used.
     """
     check_settings(settings)
-    data = with_test_set(datasets.load(settings.data, seed=settings.seed, **reading), settings)
+    data = with_test_set(datasets.load(settings.data, seed=settings.seed, **vars(reading)), settings)
     keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
     train, test = fingerprint(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
 from invariantnet._system.progress import working
-from invariantnet.app.preparation import Prepared, make_classifier, prepare
+from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_classifier, prepare
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.persistence import (
@@ -41,14 +41,14 @@ FITTED = "fitted"
 """Folder of the fitted model while the run has not ended."""
 
 
-def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) -> RunRecord | None:
+def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading = AS_IT_IS) -> RunRecord | None:
     """Fit a classifier and write everything about it to a folder.
 
     Args:
         settings: What to do.
         out: Folder to write to.
         resume: Whether to go on with an interrupted run of the same settings and data.
-        reading: Options of `datasets.load`.
+        reading: How files are read.
 
     Returns:
         The record; None in the processes that only help another to train.
@@ -58,7 +58,7 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, **reading: Any) 
     """
     visible = not processes().rank
     with working(f"reading {settings.data}", visible=visible):
-        prepared = prepare(settings, **reading)
+        prepared = prepare(settings, reading)
     work = out / UNFINISHED
     cache = FolderCache(work / prepared.digest, writes=not processes().rank)
     if processes().rank:

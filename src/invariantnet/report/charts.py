@@ -9,9 +9,13 @@ from markupsafe import Markup, escape
 COLOURS = 8
 """Colours of lines, by their order; the style sheet has the classes c0 … c7."""
 WIDTH = 460
+"""Width of a chart in its own units, which the page scales: about a pixel each."""
 LABEL, RIGHT = 105, 125
+"""Room for the labels left of bars, and for the numbers right of them."""
 ROW = 30
+"""Height of a bar with the gap below it."""
 LEFT = 60
+"""Room for the numbers left of lines."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,17 @@ class Line:
 
 
 def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> Markup:
-    """Horizontal bars from 0, with whiskers where there is a spread."""
+    """Draw horizontal bars from 0, with whiskers where there is a spread.
+
+    Args:
+        rows: The bars, from top to bottom.
+        alt: The chart in words, for people who do not see it.
+        low: Value at the left end of the axis.
+        high: Value at its right end.
+
+    Returns:
+        The chart.
+    """
     label = _room([row.label for row in rows])
     width = WIDTH + label - LABEL
     scale = _Axis(low, high, label, width - RIGHT)
@@ -71,7 +85,16 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
 
 
 def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
-    """Lines over the positions 0, 1, …, each named at its end."""
+    """Draw lines over the positions 0, 1, …, each named at its end.
+
+    Args:
+        rows: The lines.
+        ticks: Text below each position.
+        alt: The chart in words, for people who do not see it.
+
+    Returns:
+        The chart.
+    """
     height, room = max(240, 14 * len(rows) + 48), _room([row.label for row in rows])
     values = [y for row in rows for _, y in row.points] or [0.0]
     x_axis = _Axis(0, max(1, len(ticks) - 1), LEFT, WIDTH - LABEL)
@@ -103,7 +126,7 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
 
 
 def _apart(wanted: Sequence[float], bottom: float, gap: float = 14.0) -> list[float]:
-    """Heights of names, each as near to its own as it can be without touching another, none below the bottom."""
+    """Place names near the heights they want, so that none touches another and none is below the bottom."""
     order = sorted(range(len(wanted)), key=lambda k: wanted[k])
     found = list(wanted)
     for above, below in itertools.pairwise(order):
@@ -116,7 +139,15 @@ def _apart(wanted: Sequence[float], bottom: float, gap: float = 14.0) -> list[fl
 
 
 def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:
-    """Stated against observed; the diagonal is perfect."""
+    """Draw stated against observed probabilities; the diagonal is perfect.
+
+    Args:
+        points: Stated probability, observed frequency, and number of examples.
+        alt: The chart in words, for people who do not see it.
+
+    Returns:
+        The chart.
+    """
     height, left, right = 260, LABEL, LABEL + 220
     low = min([0.5, *(min(stated, observed) for stated, observed, _ in points)])
     x, y = _Axis(low, 1, left, right), _Axis(low, 1, height - 34, 14)
@@ -158,7 +189,7 @@ class _Axis:
 
 
 def _room(labels: Sequence[str]) -> int:
-    """Width that the longest label takes."""
+    """Estimate the width that the longest label takes, at about 7 units a character."""
     return max([LABEL, *(round(7.2 * len(label)) + 16 for label in labels)])
 
 

@@ -32,7 +32,7 @@ from invariantnet.report.posterior_charts import (
     words,
 )
 from invariantnet.report.tryit import LeftOutError, TryIt, class_names, try_it
-from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,8 @@ def render(subject: Subject) -> str:
         shown_symmetry=words(shown_symmetry(subject.classifier).name),
         examples=_examples(subject),
         doubtful=_doubtful(subject),
-        network_names={"chosen": words(model.chosen), "baseline": "the same network without the symmetry"},
+        network_names=_network_names(model.chosen),
+        explained=_explained(posterior.names),
         classes=class_names(subject.classifier),
         tryit=tryit,
         why_no_tryit=why_no_tryit,
@@ -151,6 +152,16 @@ def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
     if chosen != posterior.favourite:
         sentence += f" Within the tolerance, the network is invariant to {words(chosen)}."
     return sentence
+
+
+def _explained(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """What the symmetries of the catalogue are."""
+    return [(name, CATALOGUE[name].description) for name in names if name in CATALOGUE and name != TRIVIAL]
+
+
+def _network_names(chosen: str) -> dict[str, str]:
+    named = "without symmetry" if chosen == TRIVIAL else f"with the symmetry {chosen}"
+    return {"chosen": named, "baseline": "the same network without the symmetry"}
 
 
 def _laplace_words(posterior: SymmetryPosterior) -> str:

@@ -15,14 +15,17 @@ import tyro
 from invariantnet.app.cli.models import Export, Fit, Predict, Report
 from invariantnet.app.cli.symmetries import Symmetries
 
-FAILED = 1
-BAD_INPUT = 2
-INTERRUPTED = 130
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit statuses: of a machine that fails, of input that cannot be used, and of Ctrl-C as shells have it."""
+
 LONGEST = 600
+"""Characters of a message: more, such as a path of thousands, would hide what it says."""
+
 REMEDIES = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "make it writable and "),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.ENOMEM), "make room and "),
 }
+"""What to do before trying again, by the system's error."""
 
 Command = (
     Annotated[Fit, tyro.conf.subcommand("fit")]
@@ -60,7 +63,7 @@ def run_command(commands: Any, program: str, about: str, arguments: Sequence[str
             command.run()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough; what is still buffered has nowhere to go.
+        # The reader of the output has closed it, so what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
     except ValueError as error:

@@ -4,11 +4,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import tyro
 
-from invariantnet.app.cli.output import reading
+from invariantnet.app.cli.output import parse_shape, parse_size
+from invariantnet.choices import BackboneName, Color, Method, Uncertainty
 
 if TYPE_CHECKING:
     from invariantnet.estimator.persistence import ModelRecord
@@ -30,31 +31,33 @@ class Fit:
     """Candidate symmetries, with commas; `invariantnet symmetries` lists them. Symmetries that combine them are
     candidates too. `auto` takes every one that suits the inputs, such as rot90 and flips for square images; a few
     that you name are compared faster."""
-    method: Literal["evidence", "heldout", "paper"] = "evidence"
-    """Compare predictions, one network per hypothesis; or learn π on held-out data; or the printed layer."""
-    backbone: Literal["mlp", "cnn"] = "mlp"
-    """What is made invariant: one hidden layer, or convolutions."""
+    method: Method = "evidence"
+    """How symmetries are compared: by the predictions of networks for each; by π learned on held-out data; or by
+    the layer of the paper."""
+    backbone: BackboneName = "mlp"
+    """The network that is made invariant: one hidden layer, or convolutions."""
     hidden: int = 100
     """Width of the hidden layer."""
     n_networks: int = 2
-    """Networks per hypothesis, each with a seed of its own: fewer where the first says enough, up to four times
-    as many while the verdict is open."""
+    """Networks per symmetry: fewer if the first one settles it, up to four times as many while the verdict is
+    open."""
     epochs: int | None = None
     """Passes of the final training; by default 50, or 12 with convolutions, and more where the data is small."""
     out: Path = Path("runs/fit")
     """Folder for the model, the record and the report."""
     examples: int | None = None
-    """Use so many random training examples; by default all."""
+    """Number of training examples to use, chosen at random; by default all."""
     test_share: float = 0.2
     """Share of the examples that is kept for testing, where the data has no test set."""
     tolerance: float = 0.0
     """Nats per example that invariance may cost, if inputs will be transformed after training."""
-    uncertainty: Literal["none", "ensemble", "bbb", "laplace"] = "none"
-    """One network; or five, or a distribution of its weights, so that it knows what it does not know."""
+    uncertainty: Uncertainty = "none"
+    """How the final network estimates its doubts: not at all, by five networks, by a distribution of every weight,
+    or by Laplace's approximation for the last layer."""
     second_opinion: bool = False
-    """Ask Laplace's approximation too, and say where it disagrees: one more network per hypothesis."""
+    """Compare the symmetries by Laplace's approximation too, with one more network for each."""
     seed: int = 0
-    """Decides everything that is drawn."""
+    """Seed of everything random: equal seeds give equal runs."""
     n_jobs: int = 1
     """Processes that train at the same time."""
     cluster: str | None = None
@@ -62,14 +65,14 @@ class Fit:
     devices: int = 1
     """Processes that share the training of each network, one per GPU, or per core where there is none."""
     nodes: int = 1
-    """Machines with so many devices each; start the same command on every one with torchrun."""
+    """Machines with that many devices each; start the same command on each of them with torchrun."""
     resume: bool = False
     """Go on with an interrupted run of the same settings and data; what is finished is not repeated."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
     size: str | None = None
     """Height and width, such as 32,32, to which the images of a folder are resized."""
-    color: Literal["auto", "grey", "rgb"] = "auto"
+    color: Color = "auto"
     """How the images of a folder are read."""
     label: str | None = None
     """Name of the label column of a .csv; by default label, class, target or y."""
@@ -78,7 +81,7 @@ class Fit:
 
     @property
     def after_interrupt(self) -> str:
-        """What Ctrl-C leaves."""
+        """What to say after Ctrl-C."""
         return "; finished networks are kept: the same command with --resume goes on"
 
     def run(self) -> None:
@@ -88,10 +91,13 @@ class Fit:
         # Loading torch takes seconds. Of several processes, the first speaks.
         with working("starting", visible=os.environ.get("LOCAL_RANK", "0") == "0"):
             from invariantnet._system.dask import on_cluster
+            from invariantnet.app.preparation import Reading
             from invariantnet.app.record import Settings, run_json
             from invariantnet.app.runs import fit
             from invariantnet.training.distributed import launch_processes
 
+        shape = parse_shape(self.shape) if self.shape is not None else None
+        reading = Reading(shape, parse_size(self.size), self.color, self.label)
         names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
         settings = Settings(
             data=self.data,
@@ -110,7 +116,7 @@ class Fit:
             n_jobs=self.n_jobs,
         )
         with on_cluster(self.cluster), launch_processes(self.devices, self.nodes):
-            record = fit(settings, self.out, resume=self.resume, **reading(self))
+            record = fit(settings, self.out, resume=self.resume, reading=reading)
         if record is None:
             return  # another process reports
         if self.json:
@@ -148,7 +154,7 @@ class Predict:
     """CSV file; by default it is printed."""
     size: str | None = None
     """Height and width to which images are resized; by default those of the model."""
-    color: Literal["auto", "grey", "rgb"] = "auto"
+    color: Color = "auto"
     """How images are read; by default as the model needs them."""
     label: str | None = None
     """Column of a .csv to leave out, where the model was fitted to something else; else columns go by name."""
@@ -156,8 +162,10 @@ class Predict:
     def run(self) -> None:
         """Predict, and print or write."""
         from invariantnet.app.predictions import predict
+        from invariantnet.app.preparation import Reading
 
-        predict(self.model, self.data, self.out, **reading(self))
+        reading = Reading(size=parse_size(self.size), color=self.color, label=self.label)
+        predict(self.model, self.data, self.out, reading)
         if self.out is not None:
             print(self.out)
 

@@ -1,27 +1,37 @@
-"""What the commands share: tables, shapes, and how files are read."""
+"""What the commands share: tables, and shapes as people type them."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 PIPE_WIDTH = 140
+"""Characters of a line where standard output is no terminal: as many as the widest table needs."""
 
 
-def reading(options: Any) -> dict[str, Any]:
-    """How files are read, where it was said."""
-    found: dict[str, Any] = {name: getattr(options, name, None) for name in ("shape", "size", "color", "label")}
-    for name in ("shape", "size"):
-        if found[name]:
-            found[name] = parse_shape(found[name])
-    if found["size"] and len(found["size"]) != 2:
-        raise ValueError(f"size {options.size!r} is not height and width: write it like 32,32.")
-    return {name: value for name, value in found.items() if value}
+def parse_size(text: str | None) -> tuple[int, int] | None:
+    """Read a height and a width, such as `32,32`.
+
+    Args:
+        text: What was typed; None if nothing was.
+
+    Returns:
+        Both numbers, or None.
+
+    Raises:
+        ValueError: If they are not two numbers.
+    """
+    if text is None:
+        return None
+    numbers = parse_shape(text)
+    if len(numbers) != 2:
+        raise ValueError(f"size {text!r} is not height and width: write it like 32,32.")
+    return numbers[0], numbers[1]
 
 
 def make_table(*columns: str) -> "Table":
-    """An empty table."""
+    """Make an empty table with these columns."""
     from rich import box
     from rich.table import Table
 
@@ -29,14 +39,24 @@ def make_table(*columns: str) -> "Table":
 
 
 def show(table: "Table") -> None:
-    """Print it; to a pipe, wide enough that nothing is folded."""
+    """Print a table; to a pipe, wide enough that nothing is folded."""
     from rich.console import Console
 
     Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """Read `3,32,32`."""
+    """Read the sizes of an array, such as `3,32,32`.
+
+    Args:
+        text: What was typed.
+
+    Returns:
+        The sizes.
+
+    Raises:
+        ValueError: If they are not whole numbers.
+    """
     try:
         return tuple(int(part) for part in text.replace("x", ",").replace("×", ",").split(","))
     except ValueError:
