@@ -1,7 +1,7 @@
 """Several processes that train one network: each takes a share of every batch, and gradients are summed.
 
 All processes run the same program with the same seeds, so each of them computes everything but the gradients by
-itself. lightning-fabric starts them, on one machine or on several, and carries the sums.
+itself. lightning-fabric starts them, on one machine or on several, and connects them.
 """
 
 import contextlib
@@ -36,21 +36,33 @@ class ProcessGroup:
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Give every process the gradient of the whole batch."""
-        if self.size == 1:
-            return
-        gradients = [p.grad for p in parameters if p.grad is not None]
-        total = self.fabric.all_reduce(torch.cat([g.flatten() for g in gradients]), reduce_op="sum")
-        for gradient, part in zip(gradients, total.split([g.numel() for g in gradients]), strict=True):
-            gradient.copy_(part.view_as(gradient))
+        if self.size > 1:
+            _sum_over_processes([p.grad for p in parameters if p.grad is not None])
 
     def average_buffers(self, network: nn.Module) -> None:
         """Give every process the mean running statistics, such as those of batch norm.
 
         Otherwise the processes would validate different networks, and could stop at different epochs.
         """
-        for buffer in network.buffers() if self.size > 1 else ():
-            if buffer.is_floating_point():
-                buffer.copy_(self.fabric.all_reduce(buffer, reduce_op="mean"))
+        if self.size > 1:
+            # Buffers that are not stored are constants, equal in all processes.
+            stored = network.state_dict()
+            statistics = [
+                stored[name] for name, b in network.named_buffers() if name in stored and b.is_floating_point()
+            ]
+            _sum_over_processes(statistics)
+            for value in statistics:
+                value.div_(self.size)
+
+
+def _sum_over_processes(tensors: list[Tensor]) -> None:
+    """Replace every tensor by its sum over all processes, with a single message."""
+    if not tensors:
+        return
+    total = torch.cat([t.flatten() for t in tensors])
+    torch.distributed.all_reduce(total)
+    for tensor, part in zip(tensors, total.split([t.numel() for t in tensors]), strict=True):
+        tensor.copy_(part.view_as(tensor))
 
 
 _current = ProcessGroup()
