@@ -33,6 +33,23 @@ def annotations_unchecked(monkeypatch):
 
 
 @pytest.fixture
+def brief_comparison(monkeypatch, annotations_unchecked):
+    """Train the networks that are compared for one epoch, for tests about anything but the verdict."""
+    from invariantnet import InvariantClassifier, InvariantRegressor
+    from invariantnet.estimator import base
+    from invariantnet.inference import HeldOut
+    from invariantnet.inference.models import Compared
+    from invariantnet.training.config import Training
+
+    brief = Training(epochs=1, batch_size=32, validation=0.0)
+    for name in ("DEEP", "LITTLE_DECAY"):
+        monkeypatch.setattr(base, name, Compared(brief, width=1.0))
+    for estimator in (InvariantClassifier, InvariantRegressor):
+        monkeypatch.setattr(estimator, "comparison", base.DEEP)
+    monkeypatch.setattr(base, "HeldOut", lambda: HeldOut(training=brief))
+
+
+@pytest.fixture
 def here(tmp_path, monkeypatch):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)

@@ -89,14 +89,14 @@ def test_extreme_probabilities_of_a_mixture(placement, logit):
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-30, 1e12, 1e18])
-def test_units_of_inputs_and_targets(scale):
+def test_units_of_inputs_and_targets(scale, brief_comparison):
     x = X.numpy() * np.float32(scale)
     reg = InvariantRegressor(["sign"], **TINY).fit(x, (X[:, 0] * scale).numpy())
     assert np.isfinite(reg.predict(x)).all()
     assert np.isfinite(reg.posterior_.log_evidence).all()
 
 
-def test_one_number_that_is_far_from_the_others():
+def test_one_number_that_is_far_from_the_others(brief_comparison):
     x = X.numpy().copy()
     x[3, 5] = 1e20
     clf = InvariantClassifier(["hflip"], SHAPE, **TINY).fit(x, Y.numpy())
@@ -140,7 +140,7 @@ def test_networks_in_16_bits_are_invariant_and_round(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", SHORT)
-def test_an_estimator_whose_network_is_in_16_bits(dtype, tmp_path):
+def test_an_estimator_whose_network_is_in_16_bits(dtype, tmp_path, brief_comparison):
     x, y = X.numpy(), Y.numpy()
     np.save(tmp_path / "x.npy", x)
     clf = InvariantClassifier(["hflip"], SHAPE, uncertainty="ensemble", **TINY).fit(x, y)
@@ -162,7 +162,7 @@ def test_an_estimator_whose_network_is_in_16_bits(dtype, tmp_path):
 
 
 @pytest.mark.parametrize("uncertainty", ["none", "laplace"])
-def test_numbers_by_means_of_inputs(uncertainty):
+def test_numbers_by_means_of_inputs(uncertainty, brief_comparison):
     """Their network holds a sparse matrix, and is copied to predict in double precision."""
     make = {"placement": "weights", "uncertainty": uncertainty, "tolerance": 1e9}
     reg = InvariantRegressor(["hflip"], SHAPE, **make, **TINY).fit(X.numpy(), X[:, 0].numpy())
@@ -170,7 +170,7 @@ def test_numbers_by_means_of_inputs(uncertainty):
     np.testing.assert_allclose(reg.predict(mirrored), reg.predict(X.numpy()), rtol=1e-6)
 
 
-def test_arrays_in_16_bits_are_learned_from():
+def test_arrays_in_16_bits_are_learned_from(brief_comparison):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for dtype in (np.float16, ml_dtypes.bfloat16):
         x = X.numpy().astype(dtype)
@@ -187,7 +187,7 @@ def test_complex_numbers_are_refused_in_a_line(values):
 
 
 @pytest.mark.parametrize(("classes", "copies"), [(2, 4), (1000, 3)])
-def test_two_classes_or_very_many(classes, copies):
+def test_two_classes_or_very_many(classes, copies, brief_comparison):
     rng = np.random.default_rng(0)
     y = np.arange(classes * copies) % classes
     x = rng.random((classes, 16))[y] + rng.normal(0, 0.01, (len(y), 16))

@@ -1,7 +1,5 @@
 """Every public path on a GPU, pretended where there is none: no operation mixes devices."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -16,7 +14,6 @@ from invariantnet.data.arrays import DiskArray
 from invariantnet.data.examples import Examples
 from invariantnet.estimator import base
 from invariantnet.inference import HeldOut, fit_heldout
-from invariantnet.inference.models import Compared
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized, invariant_net, mlp
 from invariantnet.training.config import Training
@@ -40,13 +37,8 @@ SMALL = {
 
 
 @pytest.fixture(autouse=True)
-def gpu(annotations_unchecked, monkeypatch):
-    """Trainings are short, and annotations are not checked: every call of torch costs more here."""
-    for name in ("DEEP", "LITTLE_DECAY"):
-        monkeypatch.setattr(base, name, Compared(replace(BRIEF, validation=0.0), width=1.0))
-    monkeypatch.setattr(base, "HeldOut", lambda: HeldOut(training=BRIEF))
-    for estimator in (InvariantClassifier, InvariantRegressor):
-        monkeypatch.setattr(estimator, "comparison", base.DEEP)
+def gpu(brief_comparison):
+    """Trainings are brief, because every call of torch costs more here."""
     with PretendedGPU():
         yield
 

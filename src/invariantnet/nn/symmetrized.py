@@ -40,7 +40,7 @@ class Symmetrized(Mixture):
         symmetries: One symmetry, to which the network is then invariant; or several, with learned probabilities π.
         placement: Where to average.
         pool: The mean over the elements of all symmetries, or, with a single symmetry and `features`, the maximum.
-        scale: Factor of the inputs; brings those that are far from order one closer to it.
+        scale: Factor of the inputs; brings inputs that are far from order one closer to it.
         prior: Dirichlet on π, or its α; uniform by default.
         probabilities: Whether outputs are logits, so that `outputs` averages their probabilities; if not, it
             averages the outputs themselves.

@@ -26,7 +26,7 @@ class Training:
     """Draws of stochastic weights that a prediction is averaged over."""
 
     def all_epochs(self, examples: int) -> int:
-        """Count the epochs, including those that `min_steps` adds."""
+        """Count the epochs, with the extra epochs that `min_steps` asks for."""
         return max(self.epochs, -(-self.min_steps // self.batches(examples)))
 
     def steps(self, examples: int) -> int:
