@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from studies.framework.study import Study
 
 ABOUT = "The paper, reproduced; what was measured beyond it; its cost; its reliability."
+"""What the help says first."""
 RESULTS, QUICK, REPRODUCE = Path("results"), Path("runs/quick"), Path("runs/reproduce")
 """Folders for records, relative to the root of the repository."""
 LONGEST_QUESTION = 60

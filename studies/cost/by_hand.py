@@ -34,7 +34,9 @@ from studies.others import e2cnn_c4
 
 Method = Literal["ours", "by hand", "e2cnn, C4 given"]
 AUGMENTATIONS = ("trivial", "flips", "rot90", "d4")
+"""What someone would try by hand: no augmentation, and three symmetries of images."""
 EXAMPLES, QUICK_EXAMPLES, SEEDS = 5000, 300, 3
+"""Images to train on, and seeds: each takes half a minute."""
 ASIDE = 5
 """One in five examples judges the augmentations."""
 

@@ -21,6 +21,7 @@ import numpy as np
 from studies.framework import Claim, Part, Study
 
 SHAPE = (3, 128, 128)
+"""Channels, height and width: 49 kB an image, as in a small photo."""
 LIMIT = 2 * 10**9
 """Bytes of data that the fit may have: a fifth of the file."""
 BLOCK = 1000

@@ -18,11 +18,13 @@ from studies.framework.freshness import NETWORKS
 from studies.framework.markdown import markdown
 
 SHAPE, CLASSES = (28, 28), 10
+"""Images and classes of MNIST."""
 BATCH, CNN_BATCH = 256, 32
 """Images per step."""
 REPEATS, CALLS = 30, 20
 """Repeats of which the best counts, and calls per repeat; slow cases get a tenth of both."""
 QUICK_REPEATS = 3
+"""Repeats of a quick run: seconds, and no protection from other load."""
 
 TARGETS = {
     "paper layer, q = 1 (rot90), training step": 0.7,

@@ -30,6 +30,7 @@ from studies.framework.freshness import FITS
 from studies.framework.records import select
 
 SHAPE, CLASSES = (28, 28), 10
+"""Images and classes of MNIST."""
 EXAMPLES, NETWORKS = 5000, 3
 """Networks are those of each hypothesis."""
 

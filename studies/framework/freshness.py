@@ -13,7 +13,9 @@ import invariantnet
 from studies.framework.study import Recipe, Study
 
 PACKAGE = Path(invariantnet.__file__).parent
+"""Source of the package."""
 STUDIES = Path(__file__).parent.parent
+"""Source of the studies."""
 NETWORKS = (
     "choices",
     "data",

@@ -23,6 +23,7 @@ FOLDERS = {
 """The studies by the page that shows them; of the paper's, the one that takes longest comes first."""
 
 NAMES = tuple(name for names in FOLDERS.values() for name in names)
+"""Every study, in the order of the pages."""
 
 
 def load(name: str) -> Study[Any, Any, Any]:

@@ -129,7 +129,7 @@ def run_studies(
             for number, (task, outcome) in enumerate(_outcomes(wanted, n_jobs or os.cpu_count() or 1), 1):
                 for store in wanted[task]:
                     store.add(task.recipe, outcome)
-                words = " ".join(map(str, [wanted[task][0].study.name, *settings(task.recipe).values()]))
+                words = f"{wanted[task][0].study.name} · {_describe(task.recipe)}"
                 bar.update(shown, completed=number, description=words)
                 if not bar.console.is_terminal:
                     print(f"{number} of {len(wanted)} · {words}", file=sys.stderr, flush=True)
@@ -182,6 +182,12 @@ def run_task(task: Task) -> tuple[Task, Outcome]:
     with threads(1):
         result = task.run(task.recipe)
     return task, Outcome(result, machine(), round(sum(os.times()[:4]) - before, 2))
+
+
+def _describe(recipe: Recipe) -> str:
+    """Show the settings of a recipe on one line."""
+    values = [value if isinstance(value, list) else [value] for value in settings(recipe).values()]
+    return ", ".join("+".join(map(str, value)) for value in values)
 
 
 def _key(recipe: Recipe) -> str:

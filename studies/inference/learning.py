@@ -23,6 +23,7 @@ from studies.framework.markdown import markdown
 from studies.framework.records import select
 
 SIZES, ALL = (100, 300, 1000, 3000, 10_000), 60_000
+"""Training examples."""
 SEEDS, ALL_SEEDS = 5, 1
 """All of MNIST takes a CPU hour, and seeds differ little there."""
 MODELS = {
@@ -37,6 +38,7 @@ EPOCHS, LARGE_EPOCHS, CNN_EPOCHS = 50, 20, 12
 LEVEL = 0.9
 """Accuracy that the table compares the models by."""
 QUICK_EXAMPLES = 300
+"""Examples of a quick run at most."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ REFERENCE = "uniform"
 """The prior under which NUTS is run, too."""
 
 EXAMPLES, SEEDS = 5000, 2
+"""Examples per data set; NUTS takes minutes, so two seeds."""
 METHODS = ("variational", "nuts", "neurons")
+"""A fitted Dirichlet, samples of the posterior, and one scheme per feature."""
 DENSEST = 25
 """Top of the figure's axis; narrow posteriors reach further."""
 

@@ -31,10 +31,13 @@ from studies.framework.records import select
 LEARNED, IMAGES = 1250, 5000
 """Images to learn from, and in all."""
 NETWORKS = 6
+"""Networks of each hypothesis: enough to estimate how much they vary."""
 SEEDS = (140, 154)
+"""Seeds that no other study reports, so that settings are not chosen on reported data."""
 RIVALS = {"permuted": ("trivial", "hflip"), "d4": ("d4", "rot90")}
 """The truth of each kind of images, and its rival."""
 CANDIDATES = ("rot90", "flips", "hflip")
+"""With their joins, these give the truths and their rivals."""
 DOUBT = 0.01
 """Share of a background prediction, as in the comparison itself."""
 
@@ -57,6 +60,7 @@ SETTINGS = (
     Setting(100, 24, 1e-2, 1.0),
     Setting(200, 12, 1e-2, 1.0),
 )
+"""The settings compared."""
 
 
 @dataclass(frozen=True)

@@ -29,17 +29,22 @@ from studies.framework.markdown import markdown, spread
 from studies.framework.records import select
 
 BASELINES = ("MLP", "CNN", "BMLP", "BCNN")
+"""Networks of the paper."""
 OURS: dict[str, Uncertainty] = {
     "InvariantNet": "none",
     "InvariantNet, ensemble": "ensemble",
     "InvariantNet, Bayes by Backprop": "bbb",
     "InvariantNet, Laplace": "laplace",
 }
+"""Our network with each way to estimate its uncertainty."""
 SHIFT_COLORS = (COLORS["trivial"], COLORS["rot90"], COLORS["flips"])
+"""Colours of the test sets."""
 DRAWS = 16
 """Draws that predictions of stochastic networks are averaged over."""
 SEEDS = 5
+"""Networks of each model."""
 QUICK_EXAMPLES, QUICK_EPOCHS = 500, 2
+"""Size of a quick run: seconds per network."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from studies.framework.records import RESULTS, ROOT, AnyStudy, Piece, current_ve
 from studies.framework.registry import NAMES, load
 
 TEMPLATES = Path(__file__).parent
+"""Where the templates are."""
 PAGES = ("reproduction", "beyond", "speed", "reliability")
 """Names of the templates, and of the pages in `docs/`."""
 

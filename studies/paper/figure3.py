@@ -14,6 +14,7 @@ TITLES = {"plain": "Normal", "permuted": "Permuted", "rotated": "Rotated", "flip
 """Titles of the panels, in the paper's words."""
 
 ORBIT_SYMMETRIES = ("trivial", "rot90", "flips", "d4")
+"""Symmetries whose orbits are drawn."""
 ORBIT_SHAPE = (8, 8)
 """Small enough that single pixels can be seen."""
 

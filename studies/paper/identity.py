@@ -17,6 +17,7 @@ SEEDS = 3
 """π ends at the same corner in every seed."""
 
 WORDS = {"rot90": "rotations", "flips": "flips", "trivial": "no symmetry"}
+"""What the table calls the schemes."""
 
 
 @dataclass(frozen=True)

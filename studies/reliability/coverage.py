@@ -11,6 +11,7 @@ from pathlib import Path
 from studies.framework import Claim, Part, Study
 
 ROOT = Path(__file__).parents[2]
+"""The repository."""
 AIM = 95.0
 """Percent of the branches."""
 

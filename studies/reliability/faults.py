@@ -49,6 +49,7 @@ HOW = {
     "clock": "each reading is months off, either way",
     "full disk": "a tmpfs with room for some of the files",
 }
+"""What each kind of fault does."""
 NAMES = {
     "rivals": "two processes on one folder",
     "killed": "kill -9 of {}",
@@ -57,6 +58,7 @@ NAMES = {
     "clock": "{}, a clock that jumps",
     "full disk": "{}, a full disk",
 }
+"""How the table calls a fault of a command."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,7 @@ DISTURBANCES: dict[str, Disturb] = {
     "clock": confuse_clock,
     "full disk": fill_disk,
 }
+"""What to do for each kind of fault."""
 
 
 def check_locks(times: int, tally: Tally) -> None:

@@ -22,6 +22,7 @@ from studies.framework.markdown import markdown
 from studies.framework.records import select
 
 SIDE = 8
+"""Height and width of scikit-learn's digits."""
 BLOCK = 10**5
 """Rows that are written at once."""
 NOISE = 0.05

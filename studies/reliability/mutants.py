@@ -26,6 +26,7 @@ from studies.framework import Claim, Part, Study
 from studies.framework.markdown import markdown
 
 ROOT = Path(__file__).parents[2]
+"""The repository."""
 EXPLAINED = Path(__file__).with_name("mutants_explained.json")
 """Why no test notices some changes."""
 
@@ -48,6 +49,7 @@ MODULES = (
 """Where the mathematics is."""
 
 QUICK_COUNT = 3
+"""Mutants of a quick run."""
 LONGEST_WATCH = 3600.0
 """Seconds that the tests of a folder may take."""
 PATIENCE = 30.0
@@ -103,11 +105,19 @@ class Tests:
         return sorted(self.seconds if "" in found else found, key=lambda test: self.seconds[test])
 
 
-class Durations:
-    """A plugin of pytest that adds up what every test takes."""
+class Watcher:
+    """A plugin of pytest that adds up what every test takes, and tells coverage which test is running."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_call(self, item: Any) -> None:
+        """Called by pytest before a test."""
+        import coverage
+
+        current = coverage.Coverage.current()
+        if current is not None:
+            current.switch_context(item.nodeid)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Called by pytest after each phase of a test."""
@@ -135,9 +145,10 @@ def _path(module: str) -> str:
     return f"src/invariantnet/{module}.py"
 
 
-def _tests(module: str) -> str:
+def _tests(module: str) -> list[str]:
+    """Name the tests of the module's folder, and those that every module has to obey."""
     folder = module.rpartition("/")[0]
-    return f"tests/{folder}" if folder else f"tests/test_{module}.py"
+    return [f"tests/{folder}" if folder else f"tests/test_{module}.py", "tests/laws", "tests/oracles"]
 
 
 def mutants(source: str) -> Iterator[Mutant]:
@@ -207,19 +218,18 @@ def watch(folder: Path, module: str) -> Tests:
     def learn() -> int:
         import coverage
 
-        durations, data = Durations(), str(folder / ".coverage")
+        watcher, data = Watcher(), str(folder / ".coverage")
         (folder / "coveragerc").write_text(f"[run]\nsource = {folder}/src\ndata_file = {data}\n")
-        options = ["--cov", f"--cov-config={folder}/coveragerc", "--cov-context=test", "--cov-report="]
-        status = run_tests(folder, [_tests(module)], options, durations)
+        options = ["--cov", f"--cov-config={folder}/coveragerc", "--cov-report="]
+        status = run_tests(folder, _tests(module), options, watcher)
         kept = coverage.CoverageData(data)
         kept.read()
         lines = kept.contexts_by_lineno(str((folder / _path(module)).resolve()))
-        tests = {line: [context.partition("|")[0] for context in found] for line, found in lines.items()}
-        learned.write_text(json.dumps([durations.seconds, tests]))
+        learned.write_text(json.dumps([watcher.seconds, lines]))
         return status
 
     if forked(learn, LONGEST_WATCH) != 0:
-        raise ValueError(f"the tests in {_tests(module)} fail without any change: mend them first.")
+        raise ValueError(f"tests of {module} fail without any change: mend them first.")
     seconds, by_line = json.loads(learned.read_text())
     return Tests(seconds, {int(line): tests for line, tests in by_line.items()})
 

@@ -17,13 +17,17 @@ from invariantnet.inference.cache import FolderCache, NetworkKey
 from invariantnet.inference.scoring import BlockScore
 
 SIDE = 4
-RNG = np.random.default_rng(0)
-X, Y = RNG.random((20, SIDE, SIDE)).astype(np.float32), np.array(["cat", "dog"] * 10)
+"""Height and width of the images: small files are mutated more thoroughly."""
+X = np.random.default_rng(0).random((20, SIDE, SIDE)).astype(np.float32)
+Y = np.array(["cat", "dog"] * 10)
 """A small problem for files of data and of models."""
 
 IMAGE_KINDS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
+"""Formats of images."""
 SCORED = NetworkKey("race", "trivial", 0, 0)
+"""Key of the network whose score is read."""
 VALUES = "values of run.json"
+"""Name of the reader of single values inside run.json."""
 
 NAMES = ("npz", "compressed npz", "npy", "csv", *(k.lower() for k in IMAGE_KINDS), RUN, MODEL, VALUES, "score")
 """The readers."""
