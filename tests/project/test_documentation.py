@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fresh_process import run_code
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
@@ -21,17 +22,15 @@ def blocks(page: Path, language: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_python_blocks_run(page, tmp_path):
     code = "\n".join(code for code, _ in blocks(page, "python"))
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    status, printed, errors = run_code(code, tmp_path)
+    assert status == 0, errors
     expected = "".join(output for _, output in blocks(page, "python"))
     if expected:
-        assert result.stdout == expected
+        assert printed == expected
     for line in code.splitlines():
         said = re.match(r"print\(.*\)\s+# (.*)", line)
         if said:
-            assert said[1].split(":")[0].split(" orbits")[0].split(", sparse")[0] in result.stdout
+            assert said[1].split(":")[0].split(" orbits")[0].split(", sparse")[0] in printed
 
 
 def test_readme_commands_are_targets_of_the_makefile():

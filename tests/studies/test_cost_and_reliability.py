@@ -5,6 +5,7 @@ import random
 import pytest
 
 from studies.cost import basis, growth, larger_than_memory, verdict
+from studies.paper import networks
 from studies.reliability import children, faults, fuzz, load, mutants
 
 
@@ -55,8 +56,10 @@ def test_a_file_for_a_fit_is_made_block_by_block(tmp_path, monkeypatch):
     assert (tmp_path / "x.npy").stat().st_size > 6 * 3 * 128 * 128
 
 
-def test_a_killed_study_is_resumed_and_compared():
-    """One random moment; the study tries many."""
+def test_a_killed_study_is_resumed_and_compared(monkeypatch):
+    """One random moment and tiny networks; the study tries many moments."""
+    monkeypatch.setattr(networks, "QUICK_EXAMPLES", 300)
+    monkeypatch.setattr(networks, "QUICK_EPOCHS", 2)
     (record,) = faults.run(faults.FaultRecipe("killed", "reproduce", 1, 0))
     assert (record.times, record.lost) == (1, 0)
     assert "| kill -9 of reproduce | at a random moment | 1 |" in faults.table([record])
@@ -99,7 +102,7 @@ def here_and_now(monkeypatch):
     monkeypatch.setattr(load, "separately", lambda function, *arguments: function(*arguments))
 
 
-def test_load_is_measured(here_and_now):
+def test_load_is_measured(here_and_now, annotations_unchecked):
     (record,) = load.run(load.LoadRecipe("again and again", 3, 0))
     assert record.measured["rounds"] == 3
     assert "| again and again | rounds 3, megabytes after a third" in load.table([record])
@@ -145,7 +148,7 @@ def test_a_mutant_meets_the_fastest_tests_of_its_line_first():
 def test_the_tests_of_every_module_exist():
     for module in mutants.MODULES:
         assert (mutants.ROOT / mutants._path(module)).exists()
-        assert (mutants.ROOT / mutants._tests(module)).exists()
+        assert all((mutants.ROOT / path).exists() for path in mutants._tests(module))
 
 
 def test_forked_work_has_a_limit():

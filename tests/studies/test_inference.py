@@ -21,6 +21,9 @@ from studies.inference import (
 from studies.inference.calibration import FAMILIES, CalibrationRecipe, summarise, synthetic
 from studies.inference.fits import FitRecipe, run_fit
 
+# Long trainings, whose shapes other tests check.
+pytestmark = pytest.mark.usefixtures("annotations_unchecked")
+
 
 @pytest.mark.parametrize(
     ("family", "truth"),
