@@ -36,17 +36,17 @@ def annotations_unchecked(monkeypatch):
 def brief_comparison(monkeypatch, annotations_unchecked):
     """Train the networks that are compared for one epoch, for tests about anything but the verdict."""
     from invariantnet import InvariantClassifier, InvariantRegressor
-    from invariantnet.estimator import base
+    from invariantnet.estimator import networks
     from invariantnet.inference import HeldOut
     from invariantnet.inference.models import Compared
     from invariantnet.training.config import Training
 
     brief = Training(epochs=1, batch_size=32, validation=0.0)
     for name in ("DEEP", "LITTLE_DECAY"):
-        monkeypatch.setattr(base, name, Compared(brief, width=1.0))
+        monkeypatch.setattr(networks, name, Compared(brief, width=1.0))
     for estimator in (InvariantClassifier, InvariantRegressor):
-        monkeypatch.setattr(estimator, "comparison", base.DEEP)
-    monkeypatch.setattr(base, "HeldOut", lambda: HeldOut(training=brief))
+        monkeypatch.setattr(estimator, "comparison", networks.DEEP)
+    monkeypatch.setattr(networks, "HeldOut", lambda: HeldOut(training=brief))
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from invariantnet import metrics
 from invariantnet.data import Dataset
 from invariantnet.data.examples import Examples
-from invariantnet.estimator import FINAL, InvariantClassifier
+from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator.networks import FINAL
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import convnet, mlp
 from invariantnet.symmetries import lookup as catalogue

@@ -14,7 +14,7 @@ from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Uncertainty
 from invariantnet.data import Dataset
 from invariantnet.data.examples import Examples
-from invariantnet.estimator import FINAL
+from invariantnet.estimator.networks import FINAL
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized, cnn, mlp
 from invariantnet.symmetries import lookup as catalogue

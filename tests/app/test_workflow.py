@@ -25,6 +25,7 @@ from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import EVALUATION, fit
 from invariantnet.data import load
 from invariantnet.estimator import base as estimator_base
+from invariantnet.estimator import networks
 from invariantnet.estimator import persistence
 from invariantnet.estimator.persistence import MODEL
 from invariantnet.inference import race
@@ -380,7 +381,7 @@ def test_another_version_neither_uses_scores_nor_takes_the_run_for_finished(litt
 
 def test_other_settings_of_training_are_another_run(monkeypatch):
     before = preparation.prepare(LITTLE).digest
-    monkeypatch.setattr(estimator_base, "FINAL", replace(estimator_base.FINAL, weight_decay=0.2))
+    monkeypatch.setattr(networks, "FINAL", replace(networks.FINAL, weight_decay=0.2))
     assert preparation.prepare(LITTLE).digest != before
 
 

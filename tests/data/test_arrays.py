@@ -14,7 +14,7 @@ from invariantnet.app.record import Settings
 from invariantnet.app.runs import fit
 from invariantnet.data import arrays as disk_arrays
 from invariantnet.data.arrays import DiskArray, read
-from invariantnet.estimator import FINAL
+from invariantnet.estimator.networks import FINAL
 
 DIGITS = datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:150], DIGITS.y_train[:150]

@@ -16,6 +16,7 @@ from invariantnet.inference.cache import NetworkKey
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.rules import plan_blocks
 from invariantnet.inference.scoring import BlockScore, Scorer
+from invariantnet.inference.standings import Standings
 from invariantnet.likelihoods import Categorical
 
 
@@ -268,7 +269,7 @@ def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
     for scored, sure in ((networks, True), (examples, False)):
         scorer = Scorer(make_network, Categorical(), BRIEF.training, BRIEF.doubt)
         running = race.Race(scorer, candidates("rot90"), Examples(x, y), BRIEF, np.log([0.5, 0.5]), 0)
-        running.now = race._Standings(scored, np.ones(200), [0, 1], np.zeros(200, bool), labels=200)
+        running.now = Standings(scored, np.ones(200), [0, 1], np.zeros(200, bool), labels=200)
         assert max(bootstrap_probabilities(scored, running.log_prior, 0)) < 0.9
         assert bool(max(running.probabilities_by_examples()) > 0.99) is sure
 

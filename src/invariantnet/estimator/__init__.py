@@ -2,23 +2,11 @@
 
 from pathlib import Path
 
-from invariantnet.choices import Method
-from invariantnet.estimator.base import FINAL, InvariantEstimator, final_training
 from invariantnet.estimator.classifier import InvariantClassifier
 from invariantnet.estimator.persistence import RUN, read_model_record
 from invariantnet.estimator.regressor import InvariantRegressor
-from invariantnet.inference.hypotheses import compared_units
 
-__all__ = [
-    "FINAL",
-    "InvariantClassifier",
-    "InvariantEstimator",
-    "InvariantRegressor",
-    "Method",
-    "compared_units",
-    "final_training",
-    "load_estimator",
-]
+__all__ = ["InvariantClassifier", "InvariantRegressor", "load_estimator"]
 
 
 def load_estimator(folder: Path) -> InvariantClassifier | InvariantRegressor:

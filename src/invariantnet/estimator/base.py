@@ -22,36 +22,28 @@ from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
-from invariantnet.estimator.persistence import Trainings
-from invariantnet.estimator.stored import Backbone, StoredEstimator
+from invariantnet.estimator.networks import NetworkMaker
+from invariantnet.estimator.stored import Backbone
 from invariantnet.estimator.validation import check_parameters, checked_inputs, seed_from, usable_device
 from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
-from invariantnet.inference.hypotheses import MOST_COPIES, candidates, compared_units
+from invariantnet.inference.hypotheses import MOST_COPIES, candidates
 from invariantnet.inference.laplace import laplace_evidence
-from invariantnet.inference.models import DECAYED, DEEP, LITTLE_DECAY, Compared
-from invariantnet.nn import Ensemble, InvariantLinear, Symmetrized, convnet, invariant_net, mlp
-from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.inference.models import DEEP, LITTLE_DECAY
+from invariantnet.nn import Ensemble, InvariantLinear
 from invariantnet.symmetries.group import Group
-from invariantnet.training.config import Training
 from invariantnet.training.loop import train
 from invariantnet.uncertainty import networks_to_train, train_uncertain
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
 
-FINAL = Training(
-    batch_size=128, learning_rate=1e-2, weight_decay=0.1, validation=0.0, schedule="one-cycle", min_steps=500
-)
-"""Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
-
 SMALL = 1_000_000
+"""Weights of an MLP up to which one thread is as fast as several, and much faster where other work runs too."""
 
 
-class InvariantEstimator(StoredEstimator):
+class InvariantEstimator(NetworkMaker):
     """What classifier and regressor share."""
 
-    comparison: ClassVar[Compared] = DECAYED
-    """How MLPs are trained to be compared."""
     methods: ClassVar[tuple[str, ...]] = get_args(Method)
 
     def __init__(
@@ -162,42 +154,6 @@ class InvariantEstimator(StoredEstimator):
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
         self.hypotheses_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
         return examples
-
-    @property
-    def trainings(self) -> Trainings:
-        """How the networks of a fit are trained."""
-        if self.method == "paper":
-            return Trainings(None, Training() if self.epochs is None else Training(epochs=self.epochs))
-        compared = HeldOut().training if self.method == "heldout" else self._compared.training
-        final = final_training(self.epochs, 50 if self.backbone == "mlp" else 12)
-        # With Bayes by Backprop, the prior of the weights takes the place of their decay.
-        return Trainings(compared, replace(final, weight_decay=0.0) if self.uncertainty == "bbb" else final)
-
-    def make_network(self, symmetry: Group) -> nn.Module:
-        """The final network as it would be for a symmetry, untrained.
-
-        Args:
-            symmetry: One of `hypotheses_`.
-
-        Returns:
-            The backbone, averaged over the symmetry.
-        """
-        pool: Pool = self.pool if self.placement == "features" else "mean"
-        return self._symmetrized(self._module(self.hidden), symmetry, pool)
-
-    def make_final_network(self) -> nn.Module:
-        """The network for `symmetry_`, untrained."""
-        if self.method == "paper":
-            network = invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
-            layer = network[0]
-            assert isinstance(layer, InvariantLinear)
-            if not layer.sums.rows:
-                raise ValueError(
-                    "no linear function is invariant to these groups, so the paper's layer sees nothing: add a "
-                    "group, or use another method."
-                )
-            return network
-        return self.make_network(self.symmetry_)
 
     def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
         """How unsure each prediction is: in total, and of that `aleatoric` and `epistemic`.
@@ -344,39 +300,6 @@ class InvariantEstimator(StoredEstimator):
         """The prior as plain numbers, whatever a search over it has passed."""
         return np.asarray(self.prior, float).tolist()
 
-    @property
-    def _compared(self) -> Compared:
-        if self.backbone != "mlp":
-            return DEEP
-        # What invariance costs is asked of networks that predict as well as they can.
-        return LITTLE_DECAY if self.tolerance > 0 else self.comparison
-
-    def _compared_network(self, width: float, group: Group) -> nn.Module:
-        module = self._module(math.ceil(width * self.hidden), units=compared_units(group, self.hypotheses_))
-        return self._symmetrized(module, group, "mean")
-
-    def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
-        return Symmetrized(
-            module,
-            [group],
-            self.placement,
-            pool,
-            scale=self.scale_,
-            probabilities=self.likelihood.averages_probabilities,
-            input_shape=self._network_shape,
-        )
-
-    @property
-    def _network_shape(self) -> tuple[int, ...] | None:
-        """Shape in which the backbone takes an input; built-in ones take flat inputs."""
-        return self.input_shape_ if callable(self.backbone) else None
-
-    def _module(self, hidden: int, **options: Any) -> nn.Module:
-        if callable(self.backbone):
-            return self.backbone(self.input_shape_, self.outputs_)
-        make = mlp if self.backbone == "mlp" else convnet
-        return make(self.input_shape_, self.outputs_, hidden, **options)
-
     def _fitted(self) -> nn.Module:
         check_is_fitted(self, "network_")
         return self.network_
@@ -392,8 +315,3 @@ class InvariantEstimator(StoredEstimator):
     def _html_repr(self) -> str:
         text: str = super()._html_repr()
         return f"{text}<p>{html.escape(self.posterior_.verdict)}</p>" if hasattr(self, "posterior_") else text
-
-
-def final_training(epochs: int | None, usual: int) -> Training:
-    """Of a network on all examples: for as long as was asked, else as usual, but for some steps at least."""
-    return replace(FINAL, epochs=usual) if epochs is None else replace(FINAL, epochs=epochs, min_steps=0)

@@ -20,50 +20,51 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     """A classifier that finds the symmetry of its data and is exactly invariant to it.
 
     Args:
-        symmetries: candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes every
-            group of the catalogue that acts on the inputs.
-        input_shape: shape of one input, such as (28, 28); by default that of `X[0]`.
-        method: `"evidence"` trains one network per hypothesis and compares their predictions; `"heldout"` learns
-            π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
+        symmetries: Candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes
+            every group of the catalogue that acts on the inputs.
+        input_shape: Shape of one input, such as (28, 28); that of `X[0]` by default.
+        method: `"evidence"` trains networks for every hypothesis and compares their predictions; `"heldout"`
+            learns π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
         backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network, which
             receives inputs of shape (n, *input_shape).
-        hidden: width of the hidden layer of the built-in backbones.
-        placement: where the network is averaged over the group; see `nn.Symmetrized`.
-        pool: `"max"` or `"mean"` over the group, for the final network with placement `"features"`. Hypotheses
-            are always compared with the mean: a maximum makes networks with larger groups more flexible, and
-            so favours them where there is no symmetry at all.
-        uncertainty: `"none"` is one network; `"ensemble"` five, trained apart; `"bbb"` learns a distribution of
-            every weight (Bayes by Backprop); `"laplace"` one of the last layer's. `predict_proba` then averages,
-            and `predict_uncertainty` tells what the network does not know.
-        second_opinion: also compare the hypotheses by Laplace's approximation of their marginal likelihood, and
-            say where it disagrees; costs one more network per hypothesis.
-        tolerance: nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
-            the largest group that is affordable, for inputs that will be transformed after training.
-        joins: whether joins of candidates are candidates too; `"auto"` leaves them out where they are too many.
+        hidden: Width of the hidden layer of the built-in backbones.
+        placement: Where the network is averaged over the symmetry; see `nn.Symmetrized`.
+        pool: `"max"` or `"mean"` over the copies, for the final network with placement `"features"`. Hypotheses
+            are compared with the mean: a maximum makes networks with larger groups more flexible, and so favours
+            them where there is no symmetry at all.
+        uncertainty: `"none"` trains one network; `"ensemble"` trains five; `"bbb"` learns a distribution of every
+            weight (Bayes by Backprop); `"laplace"` learns one of the last layer's weights. `predict_proba` then
+            averages, and `predict_uncertainty` tells what the network does not know.
+        second_opinion: Whether to compare the hypotheses by Laplace's approximation of their marginal likelihood
+            too, and to say where it disagrees; costs one more network per hypothesis.
+        tolerance: Nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
+            the largest symmetry that is affordable, for inputs that will be transformed after training.
+        joins: Whether joins of candidates are candidates too; `"auto"` leaves them out if they are too many.
         prior: α of the Dirichlet prior over the hypotheses.
-        n_networks: networks per hypothesis, fewer where the first says enough; from two on, up to twice as many while
-            none has a probability of 95 %, and up to four times where networks, not examples, leave it open.
-        epochs: of the final training on everything; by default 50 for an MLP, 12 for other backbones, and more
-            where these would make fewer than 500 steps.
-        n_jobs: processes that train at the same time.
-        device: `"auto"` is a GPU where there is one.
-        random_state: decides everything that is drawn.
-        verbose: 1 shows a progress bar in a terminal.
+        n_networks: Networks per hypothesis. A hypothesis far behind after one network gets no more. From two on,
+            an open verdict gets up to twice as many, and up to four times if only the differences between
+            networks leave it open.
+        epochs: Passes of the final training over all examples; 50 for an MLP and 12 for other backbones by
+            default, and more if these make fewer than 500 steps.
+        n_jobs: Processes that train at the same time.
+        device: Where to compute; `"auto"` takes a GPU if there is one.
+        random_state: Decides everything that is drawn.
+        verbose: 1 shows progress on standard error.
 
     Attributes:
-        posterior_: the `SymmetryPosterior`.
-        symmetry_: the group that the network is invariant to.
-        hypotheses_: every group that was compared.
-        network_: the fitted torch module; a `Symmetrized` has `fold()` for plain layers.
-        history_: the final training, epoch by epoch.
+        posterior_: The `SymmetryPosterior`.
+        symmetry_: The symmetry that the network is invariant to.
+        hypotheses_: Every symmetry that was compared.
+        network_: The fitted torch module; a `Symmetrized` has `fold()` for plain layers.
+        history_: The final training, epoch by epoch.
         path_: π after every epoch, with method `"heldout"`.
-        input_shape_: shape of one input.
-        n_features_in_: numbers per input.
-        classes_: the labels.
+        input_shape_: Shape of one input.
+        n_features_in_: Numbers per input.
+        classes_: The labels.
 
     >>> import invariantnet as inv
     >>> data = inv.datasets.load("digits:flipped")
-    >>> clf = InvariantClassifier(symmetries=["flips"], input_shape=(8, 8), n_networks=1, epochs=10, random_state=0)
+    >>> clf = InvariantClassifier(["flips"], input_shape=(8, 8), n_networks=1, epochs=10, random_state=0)
     >>> clf.fit(data.x_train, data.y_train).symmetry_.name
     'flips'
 

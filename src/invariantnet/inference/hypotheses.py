@@ -11,14 +11,28 @@ from invariantnet.symmetries.lookup import join, symmetries_for
 from invariantnet.symmetries.lookup import symmetry as named_symmetry
 
 MOST_COPIES = 8
+"""Units per feature, tied or not: as many as the largest group of images without translations has elements."""
 MAX_HYPOTHESES = 32
+"""Symmetries that are compared, joins included: more would take hours and dilute the prior."""
 MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
 """Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
 large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
 
 
 def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
-    """The hypotheses that a user's groups stand for, on inputs of a shape."""
+    """Find the symmetries to compare.
+
+    Args:
+        groups: What the user asked for: names, groups, or `"auto"`.
+        shape: Shape of one input.
+        joins: Whether joins of candidates are candidates too.
+
+    Returns:
+        The symmetries, no symmetry first.
+
+    Raises:
+        ValueError: If a name is unknown, or a group acts on inputs of another size.
+    """
     if isinstance(groups, str) and groups == "auto":
         return _every_candidate(shape, joins=joins)
     dim = math.prod(shape)
@@ -44,12 +58,19 @@ def _every_candidate(shape: tuple[int, ...], *, joins: bool) -> list[Group]:
 
 
 def compared_units(group: Group, rivals: Sequence[Group]) -> int:
-    """Units that each feature of a hypothesis' network is the mean of, before it is averaged over the group.
+    """Count the units that each feature of a compared network is the mean of, before it is averaged over copies.
 
-    A feature averaged over a group is the mean of as many units, with tied weights. Those units alone would make a
-    larger group win where there is no symmetry at all. So a smaller group gets as many more, untied: all networks
-    have equally many, and each hypothesis is nothing but a constraint on the same plain network. Where orders do
-    not divide one another, the number is the one that they come closest to; a larger group has one per element.
+    A feature averaged over a group is a mean of tied units, one per element. More units alone would make a larger
+    group win where there is no symmetry at all. So a smaller group gets more untied units: all networks have the
+    same number, and each hypothesis is nothing but a constraint on the same plain network. If the orders do not
+    divide one another, the total is the number that comes closest; a larger group has one unit per element.
+
+    Args:
+        group: The symmetry of the network.
+        rivals: All symmetries that are compared.
+
+    Returns:
+        Untied units per feature.
     """
     orders = {g.order for g in rivals}
     fewest = min(MOST_COPIES, max(orders))
@@ -92,7 +113,7 @@ def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX
         known = [*found, *waiting]
         if any(g == candidate for g in known):
             return
-        # Told as early as it is known: joins of large groups take long.
+        # Fail as early as possible: joins of large groups take long.
         if len(known) == limit:
             raise ValueError(
                 f"more than {limit} hypotheses, joins included: pass fewer candidates, or leave the joins out."

@@ -7,12 +7,15 @@ from invariantnet.training.config import Training
 
 @dataclass(frozen=True)
 class Compared:
-    """The networks that stand for the hypotheses."""
+    """How the networks that stand for the hypotheses are made and trained.
+
+    Args:
+        training: Epochs, rates, batches; no validation split, because the next block is the judge.
+        width: Number of features, relative to that of the final network.
+    """
 
     training: Training
-    """No validation split: the next block is the judge."""
     width: float
-    """Features, for every one of the network that is asked for in the end."""
 
 
 DECAYED = Compared(
@@ -27,12 +30,12 @@ DECAYED = Compared(
     ),
     width=1.0,
 )
-"""Much weight decay: where networks overfit, a wrong constraint helps as any regulariser would, and cannot be told
-from no symmetry. Not narrow: with much decay, narrow ones of different starts differ more than hypotheses."""
+"""Much weight decay: a network that overfits gains from any constraint, right or wrong, as from any regulariser.
+Full width: with much decay, narrow networks of one hypothesis differ by more than hypotheses do."""
 
 LITTLE_DECAY = Compared(replace(DECAYED.training, epochs=24, learning_rate=3e-3, weight_decay=1e-2), width=0.5)
-"""For numbers: at the larger rate networks get too sure of them. For prices: they are to be those of networks that
-predict well. And for Laplace's approximation, which finds the prior that suits a network by itself."""
+"""For numbers, where the larger rate makes networks too sure. For prices, which need networks that predict well.
+For Laplace's approximation, which finds the right prior by itself."""
 
 DEEP = Compared(replace(LITTLE_DECAY.training, epochs=8, batch_size=64, learning_rate=5e-3), width=0.5)
-"""For backbones that are not our MLP: their batches cost more, and how much decay suits them is not known."""
+"""For other backbones than the MLP: their batches cost more, and which decay suits them was not measured."""

@@ -55,7 +55,7 @@ class SymmetryPosterior:
     race: tuple[Stage, ...] = field(default=(), repr=False)
     """After every block: labels predicted, and evidence and probability of each hypothesis so far."""
     guessing: float | None = None
-    """Log evidence of one who knows the earlier labels but no input; None where it was not compared."""
+    """Log evidence of predictions from the earlier labels alone, without inputs; None if not compared."""
     laplace: tuple[float, ...] = ()
     """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)

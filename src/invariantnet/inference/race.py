@@ -10,7 +10,7 @@ never does.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 import joblib
 import numpy as np
@@ -26,18 +26,17 @@ from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_predi
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.models import DECAYED
 from invariantnet.inference.posterior import Stage, SymmetryPosterior
-from invariantnet.inference.prices import affordable, prices
+from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
     Block,
     Drop,
-    Scored,
     error_of_networks,
     hopeless,
     plan_blocks,
-    with_bounds,
 )
 from invariantnet.inference.scoring import BlockScore, MakeNetwork, Scorer
+from invariantnet.inference.standings import Standings
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.priors import log_prior_of
@@ -49,7 +48,7 @@ PILOTS, CHEAP = 4, 8
 groups that are far behind then need no more than one network."""
 
 COMMON_COST = 8
-"""What a training step costs besides the copies of an example, in copies: about as much as 8 of them, for an MLP."""
+"""What a training step costs besides the copies of an example, in copies: as much as 8 of them, for an MLP."""
 
 MOST_NETWORKS = 4
 """An open verdict gets at most this many times the number of networks that was asked for."""
@@ -142,32 +141,6 @@ def race_digest(race: "Race", about: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@dataclass
-class _Standings:
-    """What is known while a race is run once."""
-
-    scores: Scored
-    counts: Float[np.ndarray, " n"]
-    """How often each label counts."""
-    alive: list[int]
-    first_only: np.ndarray
-    """Labels for which some hypotheses have one network only."""
-    drops: dict[int, Drop] = field(default_factory=dict)
-    stages: list[Stage] = field(default_factory=list)
-    accuracy: dict[int, dict[str, float]] = field(default_factory=dict)
-    affordable: list[bool] | None = None
-    guessing: float = 0.0
-    network_error: float | None = None
-    """Per label; unknown until several networks have predicted a block."""
-    labels: int = 0
-    """Labels predicted so far."""
-
-    @property
-    def bounded(self) -> Scored:
-        """Scores so far, with upper bounds where a hypothesis was dropped."""
-        return with_bounds(self.scores, self.drops)[:, :, : self.labels]
-
-
 class Race:
     """A comparison of hypotheses, block by block.
 
@@ -196,11 +169,13 @@ class Race:
         self.cache: ScoreCache = {}
         self.name = ""
         self.progress: RaceProgress | None = None
-        self.now: _Standings
+        self.now: Standings
 
     def run(self, networks: int) -> SymmetryPosterior:
         """Run the whole race with this many networks per hypothesis."""
-        self.now = self.start(networks)
+        self.now = Standings.empty(len(self.symmetries), networks, self.examples, self.first)
+        if self.progress:
+            self.progress.start(networks, self._missing(networks))
         for block in self.blocks:
             self.score_first_networks(block)
             self.estimate_network_error(block)
@@ -212,16 +187,7 @@ class Race:
             self.drop_hopeless(block, behind)
             if len(self.now.alive) == 1:
                 break
-        return self.posterior()
-
-    def start(self, networks: int) -> _Standings:
-        """Empty standings."""
-        n, weight = len(self.examples) - self.first, self.examples.weight
-        counts = np.ones(n) if weight is None else weight[self.first :].double().cpu().numpy()
-        scores = np.zeros((len(self.symmetries), networks, n))
-        if self.progress:
-            self.progress.start(networks, self._missing(networks))
-        return _Standings(scores, counts, list(range(len(self.symmetries))), np.zeros(n, dtype=bool))
+        return self.now.posterior(self.symmetries, [block.start - self.first for block in self.blocks])
 
     def score_first_networks(self, block: Block) -> None:
         """Let the first network of every hypothesis predict the block; it stands for the others until they do."""
@@ -236,7 +202,7 @@ class Race:
         """Estimate the variance between networks on small groups first, where there are enough of them."""
         now = self.now
         pilots = [k for k in now.alive if self.symmetries[k].order <= CHEAP]
-        if now.network_error is None and self._networks > 1 and PILOTS <= len(pilots) < len(now.alive):
+        if now.network_error is None and self.now.networks > 1 and PILOTS <= len(pilots) < len(now.alive):
             self._score_others(block, pilots)
             self._update_network_error(block, pilots)
 
@@ -255,7 +221,7 @@ class Race:
         self.now.first_only[self._labels(block)] = len(going) < len(self.now.alive)
         if len(going) > 1:
             self._score_others(block, going)
-            if self._networks > 1:
+            if self.now.networks > 1:
                 self._update_network_error(block, going)
 
     def update_posterior(self, block: Block) -> None:
@@ -295,39 +261,11 @@ class Race:
         now.drops |= {k: Drop(rival, now.labels) for k, rival in out.items()}
         now.alive = [k for k in now.alive if k not in out]
 
-    def posterior(self) -> SymmetryPosterior:
-        """The answer after the last block that was run."""
-        now = self.now
-        bounded, counts = now.bounded, now.counts[: now.labels]
-        seen = mean_prediction(bounded) * counts
-        shared = min((drop.labels for drop in now.drops.values()), default=now.labels)
-        starts = [b.start - self.first for b in self.blocks if b.start - self.first < now.labels]
-        last_seen = {k: drop.labels for k, drop in now.drops.items()}
-        return SymmetryPosterior(
-            names=tuple(g.name for g in self.symmetries),
-            orders=tuple(g.order for g in self.symmetries),
-            probabilities=tuple(now.stages[-1].probabilities.values()),
-            log_evidence=tuple(seen.sum(1).tolist()),
-            log_evidence_spread=tuple((bounded * counts).sum(-1).std(1, ddof=int(self._networks > 1)).tolist()),
-            examples=now.labels,
-            dropped=tuple(self.symmetries[k].name for k in sorted(now.drops)),
-            prices=tuple(prices(self.symmetries, now.accuracy, seen, starts, last_seen)),
-            race=tuple(now.stages),
-            guessing=now.guessing,
-            # Where some hypotheses have one network, compare all by their first.
-            pointwise=np.where(now.first_only[: now.labels], bounded[:, 0], mean_prediction(bounded))[:, :shared],
-            counts=counts[:shared],
-        )
-
     def probabilities_by_examples(self) -> Float[np.ndarray, " hypotheses"]:
         """Probabilities after the last run if only the examples were a sample, and not the networks."""
         now = self.now
         average = mean_prediction(now.bounded)[:, None]
         return bootstrap_probabilities(average, self.log_prior, self.seed, now.counts[: now.labels])
-
-    @property
-    def _networks(self) -> int:
-        return self.now.scores.shape[1]
 
     @property
     def _margin(self) -> float:
@@ -352,13 +290,13 @@ class Race:
 
     def _score_others(self, block: Block, hypotheses: list[int]) -> None:
         """Let all but the first networks of some hypotheses predict the block."""
-        for key, score in self._scores(block, hypotheses, range(1, self._networks)):
+        for key, score in self._scores(block, hypotheses, range(1, self.now.networks)):
             self.now.scores[self._index(key), key.network, self._labels(block)] = score.log_likelihood
 
     def _scores(
         self, block: Block, hypotheses: list[int], networks: range
     ) -> Iterable[tuple[NetworkKey, BlockScore]]:
-        """Scores of some networks on one block; those that the cache lacks are trained."""
+        """Scores of some networks on one block; networks that the cache lacks are trained."""
         wanted = [self._key(k, network, block) for k in hypotheses for network in networks]
         missing = [key for key in wanted if key not in self.cache]
         past, here = self._split(block)
