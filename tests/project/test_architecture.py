@@ -154,6 +154,9 @@ def test_public_names_are_all_there():
 LONGEST_FUNCTION = 60
 """Lines, docstring included: what fits on a screen."""
 
+LARGEST_FILE = 350
+"""Lines: what can be read in one sitting."""
+
 EVASIVE_NAMES = {
     "memory", "team", "rows", "weighting", "workers", "actions", "beside", "beyond", "targets", "schemes",
     "doubts", "corners", "wrong",
@@ -173,6 +176,11 @@ def test_functions_fit_on_a_screen():
     for path in [*SOURCE.values(), *STUDIES.values()]:
         lengths |= function_lengths(path)
     assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION}
+
+
+def test_files_can_be_read_in_one_sitting():
+    lines = {name: len(path.read_text().splitlines()) for name, path in (SOURCE | STUDIES).items()}
+    assert not {name: count for name, count in lines.items() if count > LARGEST_FILE}
 
 
 def test_module_names_say_what_is_inside():
