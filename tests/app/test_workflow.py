@@ -25,8 +25,7 @@ from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import EVALUATION, fit
 from invariantnet.data import load
 from invariantnet.estimator import base as estimator_base
-from invariantnet.estimator import networks
-from invariantnet.estimator import persistence
+from invariantnet.estimator import networks, persistence
 from invariantnet.estimator.persistence import MODEL
 from invariantnet.inference import race
 from invariantnet.inference.cache import FolderCache, NetworkKey
