@@ -36,7 +36,7 @@ def annotations_unchecked(monkeypatch):
 def brief_comparison(monkeypatch, annotations_unchecked):
     """Train the networks that are compared for one epoch, for tests about anything but the verdict."""
     from invariantnet import InvariantClassifier, InvariantRegressor
-    from invariantnet.estimator import networks
+    from invariantnet.estimator import base, networks
     from invariantnet.inference import HeldOut
     from invariantnet.inference.models import Compared
     from invariantnet.training.config import Training
@@ -46,7 +46,8 @@ def brief_comparison(monkeypatch, annotations_unchecked):
         monkeypatch.setattr(networks, name, Compared(brief, width=1.0))
     for estimator in (InvariantClassifier, InvariantRegressor):
         monkeypatch.setattr(estimator, "comparison", networks.DEEP)
-    monkeypatch.setattr(networks, "HeldOut", lambda: HeldOut(training=brief))
+    for module in (base, networks):
+        monkeypatch.setattr(module, "HeldOut", lambda: HeldOut(training=brief))
 
 
 @pytest.fixture
