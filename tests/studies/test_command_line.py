@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -96,6 +97,14 @@ def test_status_lists_every_study(capsys):
 
 def test_every_committed_file_belongs_to_a_study():
     assert {path.stem for path in (ROOT / "results").iterdir()} <= set(NAMES)
+
+
+def test_every_command_that_a_page_names_exists():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.py")]
+    text = "\n".join(page.read_text() for page in pages)
+    named = set(re.findall(r"python -m studies (\w+)(?: ([a-z]\w*))?", text))
+    assert {command for command, _ in named} == {"status", "run", "reproduce", "bench", "docs"}
+    assert {study for command, study in named if command == "run" and study} <= {*NAMES, "all"}
 
 
 def test_the_speed_table_is_printed(monkeypatch, capsys):
