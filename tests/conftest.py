@@ -1,5 +1,6 @@
 """Every shape annotation of the package is checked while the tests run."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -22,14 +23,30 @@ settings.register_profile("laws", deadline=None, max_examples=30, print_blob=Tru
 settings.load_profile("laws")
 
 
-@pytest.fixture
-def annotations_unchecked(monkeypatch):
+@contextlib.contextmanager
+def without_checks():
     """Call the package as users do: no annotation is checked.
 
     For tests of wrong words, which the checks would refuse first, and of long trainings, which take twice as long
     with the checks.
     """
-    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+        yield
+
+
+@pytest.fixture
+def annotations_unchecked():
+    """No annotation is checked in the test."""
+    with without_checks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def module_unchecked():
+    """No annotation is checked in the module, its fixtures included."""
+    with without_checks():
+        yield
 
 
 @pytest.fixture
@@ -55,6 +72,18 @@ def here(tmp_path, monkeypatch):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def digits_run(tmp_path_factory):
+    """A run on digits with a clear verdict; beside it is what the command printed."""
+    from invariantnet.app.cli import main
+
+    folder = tmp_path_factory.mktemp("digits")
+    command = "fit digits:rotated --symmetries rot90,flips --examples 600 --hidden 16 --n-networks 1 --epochs 10"
+    with (folder / "said.txt").open("w") as said, contextlib.redirect_stdout(said), without_checks():
+        main([*command.split(), "--out", str(folder / "run")])
+    return folder / "run"
 
 
 @pytest.fixture(scope="session")

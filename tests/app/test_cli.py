@@ -1,4 +1,4 @@
-"""The real command, as a user runs it."""
+"""The command line, as a user types it."""
 
 import subprocess
 import sys
@@ -6,62 +6,63 @@ from pathlib import Path
 
 import pytest
 
+from invariantnet.app.cli import main
+
 COMMAND = Path(sys.executable).parent / "invariantnet"
 
 
-def run(*arguments, **options):
-    return subprocess.run(
-        [COMMAND, *arguments], capture_output=True, text=True, timeout=300, check=False, **options
-    )
+def run(*command):
+    """Run a program in a process of its own."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_help_shows_every_command_and_an_example():
-    result = run("--help")
-    assert result.returncode == 0
-    for command in ("fit", "predict", "report", "export", "symmetries"):
-        assert command in result.stdout
-        help_text = run(command, "--help").stdout
-        assert f"invariantnet {command}" in help_text.split("options")[0]
+@pytest.mark.parametrize("command", ["", "fit", "predict", "report", "export", "symmetries"])
+def test_help_has_an_example_of_every_command(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*command.split(), "--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    if command:
+        assert f"invariantnet {command}" in text.split("options")[0]
+    else:
+        assert all(name in text for name in ("fit", "predict", "report", "export", "symmetries"))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["symmetries"], ["symmetries", "--help"], ["fit", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["symmetries"], ["fit", "--help"]])
 def test_quick_commands_do_not_load_torch(arguments):
     code = (
         "import sys, invariantnet.app.cli as c\n"
         f"try: c.main({arguments})\n"
         "finally: assert 'torch' not in sys.modules"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = run(sys.executable, "-c", code)
     assert result.returncode == 0, result.stderr
 
 
-def test_symmetries_lists_the_catalogue():
+def test_symmetries_lists_the_catalogue_by_either_name_of_the_program():
     from invariantnet.symmetries.catalogue import CATALOGUE
 
-    result = run("symmetries")
+    result = run(COMMAND, "symmetries")
     assert result.returncode == 0
     for entry in CATALOGUE.values():
         assert entry.name in result.stdout
         assert entry.description in result.stdout
+    assert run(sys.executable, "-m", "invariantnet", "symmetries").stdout == result.stdout
 
 
-def test_symmetries_on_a_shape():
-    lines = {
-        line.split()[0]: line.split()
-        for line in run("symmetries", "--shape", "28,28").stdout.splitlines()
-        if line.strip()
-    }
+def test_symmetries_on_a_shape(capsys):
+    main(["symmetries", "--shape", "28,28"])
+    lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert lines["d4"][1:3] == ["8", "105"]
     assert lines["rot90"][1:3] == ["4", "196"]
     assert "does not act" in " ".join(lines["channels"])
     assert lines["permutations"][1] == "3.0e+29"
 
 
-def test_module_is_the_same_command():
-    module = subprocess.run(
-        [sys.executable, "-m", "invariantnet", "symmetries"], capture_output=True, text=True, check=True
-    )
-    assert module.stdout == run("symmetries").stdout
+def is_one_line(said, fault):
+    assert fault in said
+    assert len(said.strip().splitlines()) == 1
+    assert "Traceback" not in said
 
 
 @pytest.mark.parametrize(
@@ -86,9 +87,14 @@ def test_module_is_the_same_command():
         (["export", "nowhere", "model.onnx"], "cannot be read"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(arguments, fault):
-    result = run(*arguments)
+def test_bad_input_is_one_line_and_status_2(arguments, fault, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    is_one_line(capsys.readouterr().err, fault)
+
+
+def test_the_real_command_ends_in_the_same_way():
+    result = run(COMMAND, "fit", "nowhere.npz")
     assert result.returncode == 2
-    assert fault in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in result.stderr
+    is_one_line(result.stderr, "no such file")

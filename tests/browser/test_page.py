@@ -23,16 +23,15 @@ from invariantnet.report.baseline import restore_baseline
 from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.pictures import thumbnail
 
+pytestmark = pytest.mark.usefixtures("annotations_unchecked")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MALICE = "<script>alert(1)</script>"
 QUICK = {"hidden": 16, "n_networks": 1, "epochs": 10}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    fit(Settings("digits:rotated", ("rot90", "flips"), examples=600, **QUICK), folder)
-    return folder
+@pytest.fixture
+def run(digits_run):
+    return digits_run
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +152,7 @@ def test_a_visitor_draws_and_reads_both_predictions(run, visit, device):
 
 def test_text_from_data_is_text(tmp_path, visit):
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 6))
+    x = rng.normal(size=(120, 6))
     name = tmp_path / "x<img src=x onerror=alert(2)>.npz"
     np.savez(name, x=x, y=np.where(np.abs(x[:, 0]) > 0.7, MALICE, "</script><b>near"))
     fit(Settings(str(name), ("sign",), **QUICK), tmp_path / "run")
@@ -191,7 +190,7 @@ def test_a_page_made_of_a_strangers_record_is_inert(run, tmp_path, visit):
 
 
 def test_no_symmetry_and_networks_that_do_not_fold(tmp_path, visit):
-    settings = Settings("digits:plain", ("rot90",), backbone="cnn", examples=300, **{**QUICK, "epochs": 2})
+    settings = Settings("digits:plain", ("rot90",), backbone="cnn", examples=60, **{**QUICK, "epochs": 2})
     fit(settings, tmp_path)
     text = visit(tmp_path / "report.html").inner_text("body")
     assert "no symmetry" in text
@@ -240,7 +239,7 @@ def test_pictures_of_any_shape(shape):
 
 def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit):
     settings = Settings(
-        "digits:rotated", ("rot90",), examples=300, uncertainty="laplace", second_opinion=True, **QUICK
+        "digits:rotated", ("rot90",), examples=120, uncertainty="laplace", second_opinion=True, **QUICK
     )
     record = fit(settings, tmp_path / "run")
     page = visit(tmp_path / "run/report.html")
@@ -257,7 +256,7 @@ def test_doubts_are_shown_with_what_the_networks_disagree_about(tmp_path, visit)
 
 
 def test_a_huge_group_is_said_to_be_sampled(tmp_path):
-    x = np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=(60, 200)).astype(np.float32)
     np.savez(tmp_path / "sets.npz", x=x, y=x.sum(1) > 0)
     fit(Settings(str(tmp_path / "sets.npz"), ("permutations",), tolerance=9.0, **QUICK), tmp_path / "run")
     page = (tmp_path / "run/report.html").read_text()

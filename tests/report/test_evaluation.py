@@ -13,6 +13,7 @@ from invariantnet.app.runs import fit
 from invariantnet.report.baseline import fit_baseline, restore_baseline
 from invariantnet.report.evaluation import evaluate
 
+pytestmark = pytest.mark.usefixtures("annotations_unchecked")
 DIGITS = datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:120], DIGITS.y_train[:120]
 X_TEST, Y_TEST = DIGITS.x_test[:60], DIGITS.y_test[:60]

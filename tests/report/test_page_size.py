@@ -6,6 +6,7 @@ import pytest
 from invariantnet.app.record import Settings
 from invariantnet.app.runs import fit
 
+pytestmark = pytest.mark.usefixtures("annotations_unchecked")
 MEGABYTE = 10**6
 CASES = {
     "colour photos": ((3, 64, 64), "hflip", {"hidden": 4}, "too large"),
