@@ -209,7 +209,7 @@ def test_other_settings_of_training_are_another_run(monkeypatch):
     assert preparation.prepare(LITTLE).digest != before
 
 
-def test_somebody_elses_folder_of_the_name_is_not_removed(tmp_path):
+def test_a_folder_of_another_program_is_not_removed(tmp_path):
     theirs = tmp_path / "unfinished" / "thesis.tex"
     theirs.parent.mkdir()
     theirs.write_text("years of work")

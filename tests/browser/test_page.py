@@ -1,4 +1,4 @@
-"""The page in a real browser: it draws, moves, predicts, and asks nobody for anything."""
+"""The page in a real browser: it draws, moves, predicts, and sends nothing anywhere."""
 
 import base64
 import hashlib

@@ -141,7 +141,7 @@ def test_a_folder_that_becomes_read_only_is_one_line_and_the_run_goes_on_later(h
     assert contents(here / "run") == contents(here / "undisturbed")
 
 
-def test_who_stops_reading_ends_it_quietly(fitted):
+def test_a_closed_pipe_ends_it_quietly(fitted):
     command = f"{sys.executable} -m invariantnet predict {fitted} {fitted.parent / 'data.npz'} | head -c 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert result.stdout == "i"
