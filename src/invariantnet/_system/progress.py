@@ -249,7 +249,7 @@ def _completed(line: Progress) -> float:
 def _clock(seconds: float) -> str:
     """Minutes and seconds, or hours too.
 
-    >>> _clock(4.9), _clock(3675)
+    >>> _clock(4.9), _clock(3675.0)
     ('0:05', '1:01:15')
     """
     minutes, seconds = divmod(round(seconds), 60)
