@@ -73,6 +73,15 @@ def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
     assert shares == sorted(shares)
 
 
+def test_a_log_never_runs_backwards(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    with progress.meter("training", visible=True) as update:
+        for done in (0.2, 0.1, 0.9, 0.5):
+            update(done, "")
+    shares = [line.split()[-1] for line in capsys.readouterr().err.splitlines()]
+    assert shares == ["0%", "20%", "20%", "90%", "90%", "100%"]
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(60.0, ""), (0.0, "reading photos\n")])
 def test_work_of_unknown_length_is_announced_in_a_log_if_it_takes_long(capsys, monkeypatch, seconds, said):
     monkeypatch.setattr(progress, "SILENT_SECONDS", seconds)

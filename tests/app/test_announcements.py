@@ -1,0 +1,27 @@
+"""A terminal is never blank: every part of a fit says what it does before it does it."""
+
+import pytest
+
+from invariantnet.app.cli import main
+
+pytestmark = pytest.mark.usefixtures("annotations_unchecked")
+PARTS = (
+    "starting",
+    "reading digits:rotated",
+    "preparing the examples",
+    "comparing 2 symmetries",
+    "training the network, invariant to rot90",
+    "training the same network without the symmetry",
+    "evaluating on 398 test examples",
+    "writing the page",
+)
+
+
+def test_every_part_of_a_fit_is_announced(here, capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the output for a terminal
+    options = "--symmetries rot90 --examples 60 --hidden 4 --n-networks 1 --epochs 1 --tolerance 9"
+    main(["fit", "digits:rotated", *options.split()])
+    said = capfd.readouterr().err
+    places = [said.find(part) for part in PARTS]
+    assert -1 not in places, [part for part, place in zip(PARTS, places, strict=True) if place == -1]
+    assert places == sorted(places)

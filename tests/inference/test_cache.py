@@ -1,0 +1,66 @@
+"""Stored scores are used again for the same data, settings and version, and for nothing else."""
+
+from dataclasses import replace
+
+import pytest
+from problems import BRIEF, candidates, corner_problem, make_network, quickly_compared
+
+from invariantnet import InvariantClassifier
+from invariantnet.data.examples import Examples
+from invariantnet.inference import gather_evidence, race
+
+pytestmark = pytest.mark.usefixtures("module_unchecked")
+X, Y = corner_problem(80, 0, symmetric=True)
+TRIVIAL, MIRROR = candidates("hflip")
+SETTINGS = {"input_shape": (3, 3), "hidden": 4, "n_networks": 1, "epochs": 1, "random_state": 0}
+
+
+def compare(cache, x=X, y=Y, *, symmetries=None, config=BRIEF, seed=0):
+    symmetries = symmetries or candidates("rot90")
+    gather_evidence(make_network, symmetries, Examples(x, y), config=config, seed=seed, cache=cache)
+
+
+def fit(cache, x=X, y=Y, **options):
+    with quickly_compared():
+        InvariantClassifier(["rot90"], **{**SETTINGS, **options}).fit_with(x, y, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def scores(module_unchecked):
+    """The scores of both comparisons."""
+    found = {comparison: {} for comparison in (compare, fit)}
+    for comparison, cache in found.items():
+        comparison(cache)
+    return found
+
+
+@pytest.mark.parametrize("comparison", [compare, fit])
+def test_scores_are_used_again_by_the_same_version_only(scores, comparison, monkeypatch):
+    cache = dict(scores[comparison])
+    comparison(cache)
+    assert cache.keys() == scores[comparison].keys()
+    monkeypatch.setattr(race, "package_version", lambda: "999")
+    comparison(cache)
+    assert len({key.race for key in cache}) == 2
+
+
+CASES = {
+    "inputs": (compare, {"x": X + 1e-3}),
+    "labels": (compare, {"y": 1 - Y}),
+    "seed": (compare, {"seed": 1}),
+    "training": (compare, {"config": replace(BRIEF, training=replace(BRIEF.training, weight_decay=0.2))}),
+    "doubt": (compare, {"config": replace(BRIEF, doubt=0.02)}),
+    "a symmetry of the same name": (compare, {"symmetries": [TRIVIAL, replace(MIRROR, name="rot90")]}),
+    "inputs of a fit": (fit, {"x": X + 1e-3}),
+    "labels of a fit": (fit, {"y": 1 - Y}),
+    "width": (fit, {"hidden": 5}),
+    "placement": (fit, {"placement": "outputs"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_comparison_does_not_use_scores_of_another(scores, case):
+    comparison, changes = CASES[case]
+    cache = dict(scores[comparison])
+    comparison(cache, **changes)
+    assert len({key.race for key in cache}) == 2
