@@ -18,7 +18,7 @@ from invariantnet.symmetries._closure import (
     check_indices,
     check_invertible,
 )
-from invariantnet.symmetries.group import MAX_ORDER, Group
+from invariantnet.symmetries.group import Group
 
 HYPOTHESES = "hypotheses."
 """Prefix of the tensors that hold the generators of the hypotheses."""
@@ -101,7 +101,7 @@ def _check_hypotheses(groups: Sequence[Group], dim: int) -> None:
         if group.is_matrix_group:
             check_invertible(group.generators)
             for i, matrix in enumerate(group.generators):
-                check_finite_order(matrix, i, MAX_ORDER)
+                check_finite_order(matrix, i, group.order)
         else:
             check_indices(group.generators)
 
