@@ -1,17 +1,28 @@
 """Merge duplicate examples and sum their weights."""
 
-import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from invariantnet.data.arrays import DiskArray, as_inputs, blocks
+from invariantnet.data.arrays import DiskArray
+from invariantnet.data.fingerprint import hash_rows
+
+
+class Distinct(NamedTuple):
+    """Examples of which no two are equal."""
+
+    x: Float32[np.ndarray, "n dim"] | DiskArray
+    y: Shaped[np.ndarray, "n *outputs"]
+    weight: Float32[np.ndarray, " n"] | None
+    """Weight of each example, 1 on average; None if all are equal."""
+    rows: Shaped[np.ndarray, " n"]
+    """Digests of the inputs: nothing has to be hashed again to recognise them."""
 
 
 def merge_duplicates(
-    x: Float32[np.ndarray, "n dim"] | DiskArray, y: Shaped[np.ndarray, " n"], weight: Any = None
-) -> tuple[np.ndarray | DiskArray, np.ndarray, np.ndarray | None]:
+    x: Float32[np.ndarray, "n dim"] | DiskArray, y: Shaped[np.ndarray, "n *outputs"], weight: Any = None
+) -> Distinct:
     """Keep each distinct example once, with the sum of its weights; examples of weight 0 are dropped.
 
     Duplicates would leak into the evaluation: a copy in the data to predict is known from the data to learn from.
@@ -22,15 +33,15 @@ def merge_duplicates(
         weight: One weight per example, or one for all; None weighs all alike.
 
     Returns:
-        Inputs, targets and weights of the distinct examples. Weights are 1 on average, and None if all are equal.
+        The distinct examples. Where there are duplicates, their order is that of their digests.
 
     Raises:
         ValueError: A weight is negative or not finite, all are 0, or their number is wrong.
 
     Example:
         >>> x = np.array([[1.0], [2.0], [1.0]], np.float32)
-        >>> merge_duplicates(x, np.array([0, 1, 0]))[2]
-        array([0.6666667, 1.3333334], dtype=float32)
+        >>> merge_duplicates(x, np.array([0, 1, 0])).weight
+        array([1.3333334, 0.6666667], dtype=float32)
     """
     given = _checked(weight, len(x))
     kept = given > 0
@@ -39,20 +50,15 @@ def merge_duplicates(
     x, y, given = x[kept], y[kept], given[kept]
     # Scaling by a power of two is exact, and keeps sums from overflowing or vanishing.
     given = np.ldexp(given, -np.frexp(given.max())[1])
-    rows = (row for part in blocks(as_inputs(x)) for row in part.numpy())
-    names = np.array([_digest(row, target) for row, target in zip(rows, y, strict=True)])
-    _, first, which = np.unique(names, return_index=True, return_inverse=True)
+    rows = hash_rows(x)
+    _, inputs = np.unique(rows, return_inverse=True)
+    values, targets = np.unique(y, axis=0 if y.ndim > 1 else None, return_inverse=True)
+    _, first, which = np.unique(inputs * len(values) + targets, return_index=True, return_inverse=True)
     if len(first) == len(x) and (given == given[0]).all():
-        return x, y, None
+        return Distinct(x, y, None, rows)
     total = np.bincount(which, given)
     weights = None if (total == total[0]).all() else (total * (len(total) / total.sum())).astype(np.float32)
-    return x[first], y[first], weights
-
-
-def _digest(row: np.ndarray, target: Any) -> bytes:
-    digest = hashlib.blake2b(row.data, digest_size=16)
-    digest.update(target.tobytes())
-    return digest.digest()
+    return Distinct(x[first], y[first], weights, rows[first])
 
 
 def _checked(weight: Any, n: int) -> np.ndarray:

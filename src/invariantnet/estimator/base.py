@@ -134,7 +134,7 @@ class InvariantEstimator(NetworkMaker):
     def _prepare(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> Examples:
         """Check the data, learn its scale and its fingerprint, and choose the hypotheses."""
         values = checked_inputs(self, X, reset=True)
-        values, targets, weights = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
+        values, targets, weights, rows = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
         features = math.ceil(max(1, self._compared.width) * self.hidden)
         must_fit(
@@ -148,7 +148,7 @@ class InvariantEstimator(NetworkMaker):
         device = usable_device(self.device)
         w = None if weights is None else torch.from_numpy(weights).to(device)
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
-        self.fingerprint_ = known_fingerprint or fingerprint(values, targets)
+        self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
         # A power of ten that brings the inputs to order one: a change of units changes nothing.
         squares = sum(float(part.double().square().sum()) for part in blocks(x))
         self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))

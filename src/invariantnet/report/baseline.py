@@ -39,7 +39,7 @@ def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndar
     if not needs_baseline(clf):
         return clf.network_
     device, config = device_of(clf.network_, torch.device("cpu")), clf.trainings.final
-    values, codes, weights = merge_duplicates(x, np.searchsorted(clf.classes_, y))
+    values, codes, weights, _ = merge_duplicates(x, np.searchsorted(clf.classes_, y))
     weight = None if weights is None else torch.from_numpy(weights).to(device)
     examples = Examples(as_inputs(values).to(device), torch.from_numpy(codes).to(device), weight)
     steps = config.steps(len(examples)) * networks_to_train(clf.uncertainty)
