@@ -166,7 +166,7 @@ def machine() -> str:
 
 
 def _outcomes(wanted: dict[Task, list[Store]], n_jobs: int) -> Iterator[tuple[Task, Outcome]]:
-    """Yield every task as soon as it is finished: first those that may share the machine, then the others."""
+    """Yield every task as soon as it is finished: first tasks that may share the machine, then the others."""
     alone = [task for task, stores in wanted.items() if stores[0].study.alone]
     side_by_side = [task for task, stores in wanted.items() if not stores[0].study.alone]
     if side_by_side:

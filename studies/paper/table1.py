@@ -17,7 +17,7 @@ from studies.paper.networks import NetworkRecipe, NetworkResult
 from studies.paper.published import CLOSE, SEEDS, TABLE_1, cell
 
 BASELINES = ("BCNN", "CNN", "BMLP", "MLP")
-"""The paper's baselines; those that take longest come first."""
+"""The paper's baselines, the slowest first."""
 D4_SEEDS, TEN_DIGIT_SEEDS = 10, 4
 """Seeds of our networks."""
 TOLERANCE = 0.5

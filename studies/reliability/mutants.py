@@ -146,7 +146,7 @@ def _path(module: str) -> str:
 
 
 def _tests(module: str) -> list[str]:
-    """Name the tests of the module's folder, and those that every module has to obey."""
+    """Name the tests of the module's folder, and the tests that hold for every module."""
     folder = module.rpartition("/")[0]
     return [f"tests/{folder}" if folder else f"tests/test_{module}.py", "tests/laws", "tests/oracles"]
 

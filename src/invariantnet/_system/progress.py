@@ -217,7 +217,7 @@ class _Lines:
 
 
 class _TimeLeft(ProgressColumn):
-    """The time so far, and what the share that is done leaves."""
+    """The time so far, and an estimate of the time left."""
 
     def render(self, task: Task) -> Text:
         elapsed = task.finished_time if task.finished else task.elapsed
@@ -238,7 +238,7 @@ def _columns() -> tuple[ProgressColumn, ...]:
 
 
 def _one_line(text: str, ratio: int | None = None) -> TextColumn:
-    """Words that are cut where the terminal ends."""
+    """A column that is cut off at the edge of the terminal."""
     return TextColumn(text, markup=False, table_column=Column(ratio=ratio, no_wrap=True, overflow="ellipsis"))
 
 

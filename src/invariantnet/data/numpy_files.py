@@ -109,7 +109,7 @@ def _read_arrays(path: Path, wanted: Collection[str]) -> dict[str, np.ndarray]:
         with zipfile.ZipFile(path) as archive:
             found = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if len(found) < len(archive.infolist()):
-                # np.load may read another one than the one whose size was checked.
+                # The size of one would be checked, and np.load might read the other.
                 raise ValueError("two of its arrays have the same name")
             sizes = {name: _size(archive, found[name]) for name in wanted if name in found}
     except Exception as error:  # damaged bytes make parsers raise anything

@@ -92,7 +92,7 @@ def class_names(clf: InvariantClassifier) -> list[str]:
 
 
 def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
-    """Buttons: what one does to images, and the generators of the candidates."""
+    """Buttons: the usual moves of images, and the generators of the candidates."""
     candidates = [g for g in clf.hypotheses_ if g.order > 1 and "+" not in g.name and not g.is_matrix_group]
     found = _moves_of_images(clf.input_shape_) if any(map(_moves_images, candidates)) else []
     for group in candidates:
