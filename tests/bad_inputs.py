@@ -212,3 +212,12 @@ def damaged(fitted, folder, change):
             content = content if isinstance(content, str | bytes) else json.dumps(content)
             (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
+
+
+def with_text_everywhere(value, text):
+    """A part of a record in which every text is replaced; anything but text would not be read at all."""
+    if isinstance(value, dict):
+        return {k: with_text_everywhere(v, text) for k, v in value.items()}
+    if isinstance(value, list):
+        return [with_text_everywhere(v, text) for v in value]
+    return text if isinstance(value, str) else value

@@ -5,7 +5,7 @@ import torch
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 
-from invariantnet import Group
+from invariantnet import Group, symmetry
 from invariantnet.symmetries._closure import as_matrices
 from invariantnet.symmetries.lookup import symmetries_for
 
@@ -16,6 +16,10 @@ SHAPES = [(1,), (5,), (2, 2), (3, 5), (4, 4), (5, 3), (2, 3, 3), (3, 2, 4)]
 CATALOGUE_GROUPS = [
     group for shape in SHAPES for group in symmetries_for(shape) if group.can_list_elements and group.order <= 720
 ]
+
+
+def groups(*names: str, shape: tuple[int, ...] = (4, 4)) -> list[Group]:
+    return [symmetry(name, shape=shape) for name in names]
 
 
 def label(group: Group) -> str:

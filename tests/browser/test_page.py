@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from bad_inputs import with_text_everywhere
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
@@ -169,17 +170,9 @@ def test_text_from_data_is_text(tmp_path, visit):
 def test_a_page_made_of_a_strangers_record_is_inert(run, tmp_path, visit):
     malice = f"<img src=x onerror=alert(3)>{MALICE}\"'"
 
-    def everywhere(value):
-        if isinstance(value, dict):
-            return {k: everywhere(v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [everywhere(v) for v in value]
-        # Anything but text would not be read at all.
-        return malice if isinstance(value, str) else value
-
     shutil.copytree(run, tmp_path / "run")
     record = json.loads((run / RUN).read_text())
-    record |= {part: everywhere(record[part]) for part in ("verdict", "versions")}
+    record |= {part: with_text_everywhere(record[part], malice) for part in ("verdict", "versions")}
     record["settings"] |= {"data": malice, "symmetries": [malice]}
     record["data"]["source"] = record["learned"]["fingerprint"] = malice
     record["learned"]["classes"] = [f"{i}{malice}" for i in record["learned"]["classes"]]

@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 import safetensors.torch
 import torch
+from bad_inputs import damaged
 from torch import nn
 
 import invariantnet as inv
@@ -114,17 +115,6 @@ def test_folded_network_is_plain_layers(saved):
     x = torch.from_numpy(X[:20])
     torch.testing.assert_close(plain(x), clf.network_(x), atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(torch.export.export(plain, (x,)).module()(x), plain(x))
-
-
-def damaged(saved, folder, change):
-    record, model = json.loads((saved / RUN).read_text()), (saved / MODEL).read_bytes()
-    folder.mkdir()
-    record, model = change(record, model)
-    if record is not None:
-        (folder / RUN).write_text(record if isinstance(record, str) else json.dumps(record))
-    if model is not None:
-        (folder / MODEL).write_bytes(model)
-    return folder
 
 
 def without_a_tensor(record, model):

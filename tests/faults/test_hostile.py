@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bad_inputs import X, Y, damaged, photos
+from bad_inputs import X, Y, damaged, photos, with_text_everywhere
 
 import invariantnet
 from invariantnet import InvariantClassifier
@@ -143,19 +143,12 @@ def test_malicious_files_leave_no_mark(kind, reader, tmp_path, fitted):
 def test_code_in_a_record_is_text(tmp_path, fitted):
     mark = tmp_path / "mark"
     code = f"__import__('pathlib').Path({str(mark)!r}).touch()"
-
-    def everywhere(value):
-        if isinstance(value, dict):
-            return {k: everywhere(v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [everywhere(v) for v in value]
-        return code if isinstance(value, str) else value
-
     free = ("learned", "verdict", "versions", "data")
 
     def change(run, model):
         settings = {**run["settings"], "data": code, "symmetries": [code]}
-        return {**run, **{part: everywhere(run[part]) for part in free}, "settings": settings}, model
+        texts = {part: with_text_everywhere(run[part], code) for part in free}
+        return {**run, **texts, "settings": settings}, model
 
     folder = damaged(fitted, tmp_path / "run", change)
     clf = InvariantClassifier.load(folder)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import CATALOGUE_GROUPS, any_group, label
+from strategies import CATALOGUE_GROUPS, any_group, groups, label
 
 import invariantnet as inv
 from invariantnet._system.torch_state import seeded
@@ -12,10 +12,6 @@ from invariantnet.nn import InvariantLinear
 
 identities = pytest.mark.parametrize("identity", ["paper", "full"])
 X = torch.rand(6, 16, generator=torch.Generator().manual_seed(0))
-
-
-def groups(*names, shape=(4, 4)):
-    return [inv.symmetry(name, shape=shape) for name in names]
 
 
 def printed_weight(layer, candidates, pi, *, orthonormal=True):

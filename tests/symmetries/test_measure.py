@@ -1,16 +1,12 @@
 import numpy as np
 import pytest
 import torch
-from strategies import rotation
+from strategies import groups, rotation
 
 import invariantnet as inv
 from invariantnet import Group
 from invariantnet.symmetries._closure import random_products
 from invariantnet.symmetries.measure import Measure
-
-
-def groups(*which, shape=(4, 4)):
-    return [inv.symmetry(name, shape=shape) for name in which]
 
 
 def test_huge_groups_are_sampled():
@@ -51,8 +47,8 @@ def test_matrices_that_differ_by_rounding_are_one_element():
     sixth, half = Group.from_matrices([rotation(np.pi / 3)]), Group.from_matrices([-np.eye(2)])
     assert not half.is_matrix_group
     assert not any((member == -np.eye(2)).all() for member in sixth.elements.numpy())
-    for groups in ([sixth, half], [half, sixth]):
-        measure = Measure.of(groups)
+    for pair in ([sixth, half], [half, sixth]):
+        measure = Measure.of(pair)
         assert measure.elements.shape == (6, 2, 2)
         torch.testing.assert_close(measure.elements[0], torch.eye(2, dtype=torch.float64))
         assert sorted(measure.haar.sum(1).tolist()) == pytest.approx([1 / 6] * 4 + [2 / 3] * 2)
