@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,11 @@ def test_symmetries_on_a_shape(capsys):
     assert lines["permutations"][1] == "3.0e+29"
 
 
+def test_version(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"invariantnet {metadata.version('invariantnet')}\n"
+
+
 def is_one_line(said, fault):
     assert fault in said
     assert len(said.strip().splitlines()) == 1
@@ -82,6 +88,7 @@ def is_one_line(said, fault):
         (["fit", "digits:rotated", "--test-share", "1"], "is no share"),
         (["fit", "digits:rotated", "--hidden", "0"], "hidden is 0"),
         (["fit", "digits:rotated", "--size", "3"], "is not height and width"),
+        (["predict", "nowhere"], "Missing from invariantnet predict: DATA"),
         (["predict", "nowhere", "digits"], "cannot be read"),
         (["report", "nowhere"], "cannot be read"),
         (["export", "nowhere", "model.onnx"], "cannot be read"),

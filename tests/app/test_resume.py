@@ -168,6 +168,7 @@ def test_a_finished_fit_is_not_trained_again(little, tmp_path, monkeypatch, capf
     for other in ({"seed": 1}, {"examples": 61}, {"hidden": 5}):
         with pytest.raises(KeyboardInterrupt):
             fit(replace(LITTLE, **other), tmp_path, resume=True)
+        assert "can be resumed (other settings, data or version, or damaged)" in capfd.readouterr().err
     with pytest.raises(KeyboardInterrupt):
         fit(LITTLE, tmp_path)
 

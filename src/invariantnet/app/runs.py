@@ -76,6 +76,9 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading
         finished = resume and _is_finished(out, cache)
         processes().wait()
         if not finished:
+            if resume and not cache.folder.exists() and (work.exists() or (out / RUN).exists()):
+                reason = "other settings, data or version, or damaged"
+                print(f"nothing in {out} can be resumed ({reason}): starting anew.", file=sys.stderr)
             return _fit(settings, prepared, out, cache)
         print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
         return _close(out)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from invariantnet._system.words import package_version
 from invariantnet.app.cli.models import Export, Fit, Predict, Report
 from invariantnet.app.cli.symmetries import Symmetries
 
@@ -37,7 +38,10 @@ Command = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the `invariantnet` command."""
+    """Run the `invariantnet` command; `--version` alone prints the version."""
+    if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(f"invariantnet {package_version()}")
+        return
     about = "Which symmetries does my data have? And a network that is exactly invariant to them."
     run_command(Command, "invariantnet", about, arguments)
 

@@ -4,7 +4,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -13,6 +13,9 @@ from invariantnet.choices import BackboneName, Color, Method, Uncertainty
 
 if TYPE_CHECKING:
     from invariantnet.estimator.persistence import ModelRecord
+
+RunFolder = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="RUN")]]
+"""Folder of a run."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Fit:
     `invariantnet fit table.csv --label species`
     """
 
-    data: tyro.conf.Positional[str] = "mnist:rotated"
+    data: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="DATA")]] = "mnist:rotated"
     """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, a folder of images,
     or one with x.npy and y.npy, which may be larger than memory."""
     symmetries: str = "auto"
@@ -146,9 +149,9 @@ class Predict:
     `invariantnet predict runs/photos new_photos/`
     """
 
-    model: tyro.conf.Positional[Path]
+    model: RunFolder
     """Folder that `invariantnet fit` wrote."""
-    data: tyro.conf.Positional[str]
+    data: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="DATA")]]
     """An .npz with x, a .csv, a folder of images or one with x.npy; of mnist or digits the test set."""
     out: Path | None = None
     """CSV file; by default it is printed."""
@@ -177,7 +180,7 @@ class Report:
     Example: `invariantnet report runs/demo`
     """
 
-    model: tyro.conf.Positional[Path]
+    model: RunFolder
     """Folder that `invariantnet fit` wrote."""
 
     def run(self) -> None:
@@ -194,9 +197,9 @@ class Export:
     Example: `invariantnet export runs/demo model.onnx`
     """
 
-    model: tyro.conf.Positional[Path]
+    model: RunFolder
     """Folder that `invariantnet fit` wrote."""
-    out: tyro.conf.Positional[Path]
+    out: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="FILE")]]
     """File to write."""
 
     def run(self) -> None:
