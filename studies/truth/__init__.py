@@ -1,0 +1,1 @@
+"""Is the verdict right on data that nobody tuned to? Problems whose symmetry is known beforehand."""

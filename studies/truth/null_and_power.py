@@ -1,0 +1,265 @@
+"""Does the verdict claim symmetries that are not there, and name those that are? Random teachers and their twins.
+
+A teacher is a random network of 32 tanh units on Gaussian inputs; its twin is the same network averaged over a
+group. Labels are classes (two or three, by quantiles) or numbers, both with noise. These seeds are for reporting:
+settings are chosen on seeds from 1,000 on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from typing import Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from invariantnet.inference.hypotheses import candidates
+from invariantnet.symmetries.catalogue import TRIVIAL
+from studies.framework import Claim, Part, Study
+from studies.framework.drawing import COLORS
+from studies.framework.freshness import FITS
+from studies.framework.markdown import markdown
+from studies.framework.records import select
+from studies.truth.problems import favourite, is_right, is_sure, judge, share
+from studies.truth.teachers import teacher_problem
+
+SHAPES: dict[tuple[int, ...], tuple[str, ...]] = {
+    (8,): ("reversal", "cyclic"),
+    (4, 4): ("rot90", "flips"),
+    (6, 6): ("rot90", "flips"),
+    (3, 8, 8): ("rot90", "flips"),
+}
+"""Shapes of the inputs, with their candidates."""
+SIZES = (100, 300, 1000, 3000)
+"""Examples: from hardly enough to plenty."""
+KINDS: tuple[Literal["classes", "numbers"], ...] = ("classes", "numbers")
+"""What is predicted."""
+SEEDS = 20
+"""Data sets without and with symmetry in every cell, so that one false claim is 5 %."""
+QUICK_EXAMPLES = 60
+"""Examples of a quick run: seconds, and too few for a result."""
+POWER_SIZE, DECIDED_FROM = 1000, 300
+"""Examples at which the truth should be named; and from which on most verdicts should be sure."""
+EDGES = (0.0, 0.5, 0.7, 0.9, 0.99, 1.0001)
+"""Bounds of the bins of stated probabilities; the last holds a probability of 1."""
+
+
+@dataclass(frozen=True)
+class TeacherRecipe:
+    """One data set of a teacher or of its twin."""
+
+    shape: tuple[int, ...]
+    n: int
+    kind: Literal["classes", "numbers"]
+    has_symmetry: bool
+    seed: int
+
+    @property
+    def twin_of(self) -> str:
+        """Symmetry of the twin; the seeds take turns."""
+        groups = candidates(list(SHAPES[self.shape]), self.shape, joins=True)
+        return groups[1 + self.seed // 2 % (len(groups) - 1)].name
+
+    @property
+    def classes(self) -> int:
+        """Number of classes: seeds take turns; 0 for numbers."""
+        return 0 if self.kind == "numbers" else 2 + self.seed % 2
+
+
+@dataclass(frozen=True)
+class Record:
+    """The verdict on one data set."""
+
+    shape: tuple[int, ...]
+    n: int
+    kind: str
+    seed: int
+    truth: str
+    names: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    strength: str
+    contrast: float
+    """Smallest share of the variance that a false hypothesis cannot explain."""
+    seconds: float
+    """CPU seconds of the comparison."""
+
+    @property
+    def claims_falsely(self) -> bool:
+        """A symmetry is claimed where there is none."""
+        return self.truth == TRIVIAL and is_sure(self) and favourite(self) != TRIVIAL
+
+    @property
+    def named(self) -> bool:
+        """The truth is named, and surely so."""
+        return is_sure(self) and is_right(self)
+
+
+def recipes(seed: int) -> list[TeacherRecipe]:
+    """Every cell once without and once with symmetry, so that a run that is stopped has covered every cell."""
+    return [TeacherRecipe(*cell, seed) for cell in product(SHAPES, SIZES, KINDS, (False, True))]
+
+
+def run(recipe: TeacherRecipe) -> list[Record]:
+    """Ask for the verdict on one data set."""
+    problem, contrast = teacher_problem(
+        recipe.shape,
+        SHAPES[recipe.shape],
+        recipe.twin_of,
+        recipe.has_symmetry,
+        recipe.n,
+        recipe.classes,
+        recipe.seed,
+    )
+    found = judge(problem, recipe.seed)
+    return [
+        Record(
+            recipe.shape,
+            recipe.n,
+            recipe.kind,
+            recipe.seed,
+            problem.true_group().name,
+            found.names,
+            found.probabilities,
+            found.strength,
+            round(contrast, 3),
+            found.seconds,
+        )
+    ]
+
+
+def calibration_error(records: Sequence[Record]) -> float:
+    """Mean distance between the stated probability of the favourite and the share that is right, by bins."""
+    stated, right = np.array([max(r.probabilities) for r in records]), np.array([is_right(r) for r in records])
+    total = 0.0
+    for low, high in pairwise(EDGES):
+        inside = (stated >= low) & (stated < high)
+        if inside.any():
+            total += inside.mean() * abs(stated[inside].mean() - right[inside].mean())
+    return float(total)
+
+
+def worst_cell(records: Sequence[Record]) -> float:
+    """Largest share of false claims among the data sets without symmetry of one cell."""
+    cells = product(SHAPES, SIZES, KINDS)
+    found = [select(records, shape=shape, n=n, kind=kind, truth=TRIVIAL) for shape, n, kind in cells]
+    return max((share([r.claims_falsely for r in cell]) for cell in found if cell), default=0.0)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure, and what it should be.
+
+    Args:
+        name: What is measured.
+        bound: The value to reach.
+        at_most: The bound is an upper one.
+        measure: Computes the figure.
+    """
+
+    name: str
+    bound: float
+    at_most: bool
+    measure: Callable[[Sequence[Record]], float]
+
+    def met(self, records: Sequence[Record]) -> bool:
+        """Whether the records reach the bound."""
+        found = self.measure(records)
+        return found <= self.bound if self.at_most else found >= self.bound
+
+
+TARGETS = {
+    "false": Target("a symmetry claimed where there is none, in the worst cell", 0.05, True, worst_cell),
+    "power": Target(
+        "truth named with at least 90 %, of those with 1,000 examples",
+        0.9,
+        False,
+        lambda records: share([r.named for r in records if r.n == POWER_SIZE]),
+    ),
+    "wrong": Target(
+        "another named with at least 90 %",
+        0.03,
+        True,
+        lambda records: share([is_sure(r) and not is_right(r) for r in records]),
+    ),
+    "calibration": Target("stated against observed probability", 0.05, True, calibration_error),
+    "decided": Target(
+        "verdicts with at least 90 %, of those with at least 300 examples",
+        0.75,
+        False,
+        lambda records: share([is_sure(r) for r in records if r.n >= DECIDED_FROM]),
+    ),
+}
+"""What was asked of the comparison before it was measured."""
+
+
+def table(records: Sequence[Record]) -> str:
+    """The targets and whether they were met; then every cell."""
+    rows = [
+        [
+            t.name,
+            f"{'≤' if t.at_most else '≥'} {100 * t.bound:.0f} %",
+            f"{100 * t.measure(records):.1f} %",
+            "yes" if t.met(records) else "**no**",
+        ]
+        for t in TARGETS.values()
+    ]
+    summary = markdown([f"{len(records):,} data sets", "target", "measured", "met"], rows)
+    rows = [
+        ["×".join(map(str, shape)), kind, *[_cell(select(records, shape=shape, kind=kind, n=n)) for n in SIZES]]
+        for shape, kind in product(SHAPES, KINDS)
+    ]
+    return f"{summary}\n{markdown(['inputs', 'labels', *[f'n = {n:,}' for n in SIZES]], rows)}"
+
+
+def _cell(records: Sequence[Record]) -> str:
+    """False claims among the data sets without symmetry, and twins whose symmetry is named."""
+    without, twins = [[r for r in records if (r.truth == TRIVIAL) is none] for none in (True, False)]
+    if not records:
+        return "–"
+    return f"{sum(r.claims_falsely for r in without)}/{len(without)}, {sum(r.named for r in twins)}/{len(twins)}"
+
+
+def draw(records: Sequence[Record]) -> Figure:
+    """Draw how often the favourite is right against the probability it was given, for classes and for numbers."""
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    for axis, kind in zip(figure.subplots(1, 2, sharey=True), KINDS, strict=True):
+        axis.plot([0, 1], [0, 1], "--", color=COLORS["trivial"], linewidth=1)
+        found = select(records, kind=kind)
+        for low, high in pairwise(EDGES):
+            inside = [r for r in found if low <= max(r.probabilities) < high]
+            if inside:
+                stated, right = np.mean([max(r.probabilities) for r in inside]), share([is_right(r) for r in inside])
+                error = np.sqrt(max(right * (1 - right), 0.25 / len(inside)) / len(inside))
+                axis.errorbar(stated, right, yerr=error, fmt="o", color=COLORS["rot90"], capsize=3)
+                axis.annotate(f"{len(inside)}", (stated, right), xytext=(-14, 5), textcoords="offset points")
+        axis.set(title=kind, xlabel="stated probability of the favourite", xlim=(0, 1.1), ylim=(-0.05, 1.1))
+    figure.axes[0].set_ylabel("share that is right")
+    return figure
+
+
+def claims(records: Sequence[Record]) -> dict[str, Claim]:
+    """What the pages say."""
+    cells = {(r.shape, r.n, r.kind, r.truth == TRIVIAL) for r in records}
+    met = [name for name, target in TARGETS.items() if target.met(records)]
+    return {
+        "data sets": Claim(
+            f"{len(records):,} data sets of random teachers, half of them without symmetry: "
+            f"{', '.join('×'.join(map(str, s)) for s in SHAPES)} inputs, n from {min(SIZES)} to {max(SIZES):,}.",
+            len(cells) == 2 * len(SHAPES) * len(SIZES) * len(KINDS),
+        ),
+        "met": Claim(f"{len(met)} of the {len(TARGETS)} targets were met."),
+    }
+
+
+STUDY = Study(
+    file=__file__,
+    question=__doc__,
+    record=Record,
+    parts={"teachers": Part(recipes, SEEDS)},
+    run=run,
+    quick=lambda recipe: replace(recipe, n=QUICK_EXAMPLES),
+    table=table,
+    draw=draw,
+    claims=claims,
+    depends_on=(*FITS, "studies.truth.problems", "studies.truth.teachers"),
+)
