@@ -71,12 +71,12 @@ def _short_question(study: "Study[Any, Any, Any]") -> str:
 class Run:
     """Run every recipe of a study that has no fresh record; finished ones are stored at once.
 
-    Examples: `python -m studies run posterior` · `python -m studies run all --quick` ·
-    `python -m studies run calibration --seeds 1 --cluster tcp://host:8786`
+    Examples: `python -m studies run posterior` · `python -m studies run truth` ·
+    `python -m studies run all --quick` · `python -m studies run calibration --seeds 1 --cluster tcp://host:8786`
     """
 
     name: tyro.conf.Positional[str]
-    """A study that `python -m studies status` lists, or `all`."""
+    """A study that `python -m studies status` lists, a folder of studies such as `truth`, or `all`."""
     seeds: int | None = None
     """Take the seeds 0 … N-1, instead of as many as the results have."""
     n_jobs: int | None = None
@@ -95,9 +95,9 @@ class Run:
 
     def run(self) -> None:
         """Store the records, and say where they are."""
-        from studies.framework.registry import NAMES, load
+        from studies.framework.registry import load, named
 
-        studies = [load(name) for name in (NAMES if self.name == "all" else [self.name])]
+        studies = [load(name) for name in named(self.name)]
         if self.quick:
             slow = [study.name for study in studies if study.parts and not study.quick]
             studies = [study for study in studies if study.name not in slow]

@@ -17,6 +17,7 @@ FOLDERS = {
         "learning",
         "regularisation",
     ),
+    "truth": ("null_and_power", "simulations", "panel", "cost_of_auto"),
     "cost": ("step_times", "verdict", "by_hand", "growth", "larger_than_memory", "basis"),
     "reliability": ("faults", "fuzz", "load", "mutants", "coverage"),
 }
@@ -24,6 +25,11 @@ FOLDERS = {
 
 NAMES = tuple(name for names in FOLDERS.values() for name in names)
 """Every study, in the order of the pages."""
+
+
+def named(name: str) -> tuple[str, ...]:
+    """List the studies that a name on the command line means: all of them, those of a folder, or one."""
+    return NAMES if name == "all" else FOLDERS.get(name, (name,))
 
 
 def load(name: str) -> Study[Any, Any, Any]:

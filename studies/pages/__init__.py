@@ -18,7 +18,7 @@ from studies.framework.registry import NAMES, load
 
 TEMPLATES = Path(__file__).parent
 """Where the templates are."""
-PAGES = ("reproduction", "beyond", "speed", "reliability")
+PAGES = ("reproduction", "beyond", "truth", "speed", "reliability")
 """Names of the templates, and of the pages in `docs/`."""
 
 README_TABLES = {"posterior": {"method": "evidence"}, "calibration": {}}
@@ -73,6 +73,10 @@ class Page:
             )
         return f"{found.sentence} {self.mark(name)}".rstrip()
 
+    def measured(self, name: str) -> bool:
+        """Whether a study has records, for parts of a page that may be written before they are measured."""
+        return bool(read(load(name), self.folder))
+
     def mark(self, name: str) -> str:
         """Say which older version made the records of a study, the first time that the page shows them."""
         pieces = self.shown(name)[1]
@@ -88,7 +92,12 @@ class Page:
         """Render a whole page."""
         loader = jinja2.FileSystemLoader(TEMPLATES)
         templates = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-        functions = {"table": self.table, "picture": self.picture, "claim": self.claim}
+        functions = {
+            "table": self.table,
+            "picture": self.picture,
+            "claim": self.claim,
+            "measured": self.measured,
+        }
         return templates.get_template(f"{name}.md.j2").render(functions)
 
     def shown(self, name: str) -> tuple[AnyStudy, list[Piece[Any]]]:
@@ -124,8 +133,8 @@ def render_readme(folder: Path = RESULTS) -> str:
 
 def outdated_pictures(folder: Path = RESULTS, pictures: Path = ROOT / "docs/pictures") -> list[AnyStudy]:
     """Find the studies whose pictures were not drawn from these records by this code."""
-    drawn = [study for study in map(load, NAMES) if study.draw]
     page = Page(folder)
+    drawn = [study for study in map(load, NAMES) if study.draw and (page.measured(study.name) or not study.parts)]
     return [
         study
         for study in drawn

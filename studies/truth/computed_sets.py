@@ -30,10 +30,10 @@ SIDE, SWEEPS, TEMPERATURES = 6, 20, (2.0, 5.0)
 """Side of the torus of spins, updates of all spins, and range of temperatures: order below 2.3, disorder above."""
 ALONG_ROWS = 0.3
 """Strength of the bonds along rows where they differ from those along columns."""
-POINTS, WINDING, JITTER = 16, 4.5, 0.05
+POINTS, WINDING, JITTER = 16, 4.5, 0.2
 """Points of a spiral, its angle in radians from centre to rim, and the standard deviation of the noise."""
 LENGTH, WAVE, WAVES, WAVE_NOISE = 40, 12, 3, 0.3
-"""Length of a signal, of the wave in it, number of waves, each also reversed, and the standard deviation of noise."""
+"""Length of a signal and of the wave in it; waves, each of them also reversed; standard deviation of the noise."""
 
 
 def winning_lines() -> Int[np.ndarray, "lines 4"]:

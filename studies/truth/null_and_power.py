@@ -228,7 +228,10 @@ def draw(records: Sequence[Record]) -> Figure:
         for low, high in pairwise(EDGES):
             inside = [r for r in found if low <= max(r.probabilities) < high]
             if inside:
-                stated, right = np.mean([max(r.probabilities) for r in inside]), share([is_right(r) for r in inside])
+                stated, right = (
+                    np.mean([max(r.probabilities) for r in inside]),
+                    share([is_right(r) for r in inside]),
+                )
                 error = np.sqrt(max(right * (1 - right), 0.25 / len(inside)) / len(inside))
                 axis.errorbar(stated, right, yerr=error, fmt="o", color=COLORS["rot90"], capsize=3)
                 axis.annotate(f"{len(inside)}", (stated, right), xytext=(-14, 5), textcoords="offset points")

@@ -109,7 +109,7 @@ def _parts(files: Sequence[str], side: int, rng: np.random.Generator) -> Split:
 
 def posed(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Turn every tile by a random number of quarter turns, and mirror every other one at random."""
-    turned = [np.rot90(tile, rng.integers(4), axes=(-2, -1)) for tile in x]
+    turned = [np.rot90(tile, int(rng.integers(4)), axes=(-2, -1)) for tile in x]
     return np.array([tile[..., ::-1] if rng.random() < 1 / 2 else tile for tile in turned])
 
 

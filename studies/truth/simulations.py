@@ -21,7 +21,11 @@ from studies.truth.problems import Problem, generator, is_right, is_sure, judge,
 FLIPS, POLYNOMIALS, SUMS = "flips of a function", "polynomials", "sums"
 """The sources, as tables show them."""
 
-THEIRS = {("d = 2", 100): (0.98, 0.57, 0.95), ("d = 4", 200): (0.27, 0.80, 0.91), ("d = 4", 400): (0.78, 0.95, 0.995)}
+THEIRS = {
+    ("d = 2", 100): (0.98, 0.57, 0.95),
+    ("d = 4", 200): (0.27, 0.80, 0.91),
+    ("d = 4", 400): (0.78, 0.95, 0.995),
+}
 """How often the three tests of Christie & Aston name the largest symmetry: the asymmetric variation test, the
 permutation test, and the latter with estimated λ. Computed from the 200 runs that they store."""
 AT_LEAST = {("d = 2", 100): 0.97, ("d = 4", 200): 0.91, ("d = 4", 400): 0.99}
@@ -68,7 +72,7 @@ class Record:
 
 
 def square_on_two_inputs(dim: int) -> tuple[Group, ...]:
-    """The candidates of Christie & Aston: flips, diagonal flips, half and quarter turns of the first two inputs."""
+    """The candidates of Christie & Aston: flips, diagonal flips and turns of the first two inputs."""
     rest = list(range(2, dim))
     first, second = 0, 1
     moved = {

@@ -26,7 +26,7 @@ Function = Callable[[Float[np.ndarray, "n dim"]], Float[np.ndarray, " n"]]
 
 
 def draw_teacher(dim: int, rng: np.random.Generator) -> Function:
-    """Draw a network of tanh units whose inputs have variance one, with biases, so that it is neither odd nor even.
+    """Draw a network of tanh units whose inputs have variance one; biases make it neither odd nor even.
 
     Args:
         dim: Numbers per input.
@@ -46,7 +46,9 @@ def symmetrised(function: Function, group: Group) -> Function:
     return lambda x: np.mean([function(x[:, element]) for element in elements], axis=0)
 
 
-def contrast(function: Function, truth: Group, hypotheses: Sequence[Group], x: Float[np.ndarray, "n dim"]) -> float:
+def contrast(
+    function: Function, truth: Group, hypotheses: Sequence[Group], x: Float[np.ndarray, "n dim"]
+) -> float:
     """Smallest share of the variance that a false hypothesis cannot explain.
 
     Args:
@@ -90,7 +92,13 @@ def draw_twins(
 
 
 def teacher_problem(
-    shape: tuple[int, ...], names: tuple[str, ...], twin_of: str, has_symmetry: bool, n: int, classes: int, seed: int
+    shape: tuple[int, ...],
+    names: tuple[str, ...],
+    twin_of: str,
+    has_symmetry: bool,
+    n: int,
+    classes: int,
+    seed: int,
 ) -> tuple[Problem, float]:
     """Draw Gaussian inputs, and label them by a teacher or by its twin.
 

@@ -12,7 +12,7 @@ import pytest
 
 from studies import cli
 from studies.framework import Part
-from studies.framework.registry import NAMES, load
+from studies.framework.registry import FOLDERS, NAMES, load, named
 from studies.framework.running import Store
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +83,13 @@ def test_a_quick_run_stores_records_and_shows_them(here, capfd, monkeypatch):
     assert Path("runs/quick/calibration.png").exists()
 
 
+def test_a_folder_of_studies_is_run_by_its_name():
+    assert named("truth") == ("null_and_power", "simulations", "panel", "cost_of_auto")
+    assert named("posterior") == ("posterior",)
+    assert named("all") == NAMES
+    assert not set(FOLDERS) & set(NAMES), "a name means one thing"
+
+
 def test_status_lists_every_study(capsys):
     cli.main(["status", "--out", str(ROOT / "results")])
     lines = capsys.readouterr().out.splitlines()
@@ -104,7 +111,7 @@ def test_every_command_that_a_page_names_exists():
     text = "\n".join(page.read_text() for page in pages)
     named = set(re.findall(r"python -m studies (\w+)(?: ([a-z]\w*))?", text))
     assert {command for command, _ in named} == {"status", "run", "reproduce", "bench", "docs"}
-    assert {study for command, study in named if command == "run" and study} <= {*NAMES, "all"}
+    assert {study for command, study in named if command == "run" and study} <= {*NAMES, *FOLDERS, "all"}
 
 
 def test_the_speed_table_is_printed(monkeypatch, capsys):

@@ -84,7 +84,8 @@ def test_missing_records_name_the_command(tmp_path):
 
 def test_a_picture_of_other_records_is_out_of_date(growth, tmp_path):
     names = [study.name for study in outdated_pictures(RESULTS, tmp_path)]
-    assert names == [study.name for study in map(load, NAMES) if study.draw], "no picture is there at all"
+    measured = [study for study in map(load, NAMES) if read(study, RESULTS) or not study.parts]
+    assert names == [study.name for study in measured if study.draw], "no picture is there at all"
 
 
 def test_marks_and_claims_need_no_more_than_a_study(tmp_path, monkeypatch):
