@@ -5,7 +5,7 @@ group. Labels are classes (two or three, by quantiles) or numbers, both with noi
 settings are chosen on seeds from 1,000 on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Literal
@@ -20,7 +20,8 @@ from studies.framework.drawing import COLORS
 from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
 from studies.framework.records import select
-from studies.truth.problems import favourite, is_right, is_sure, judge, share
+from studies.truth.asked_for import EDGES, TARGETS, Record
+from studies.truth.problems import is_right, judge, share
 from studies.truth.teachers import teacher_problem
 
 SHAPES: dict[tuple[int, ...], tuple[str, ...]] = {
@@ -38,10 +39,6 @@ SEEDS = 20
 """Data sets without and with symmetry in every cell, so that one false claim is 5 %."""
 QUICK_EXAMPLES = 60
 """Examples of a quick run: seconds, and too few for a result."""
-POWER_SIZE, DECIDED_FROM = 1000, 300
-"""Examples at which the truth should be named; and from which on most verdicts should be sure."""
-EDGES = (0.0, 0.5, 0.7, 0.9, 0.99, 1.0001)
-"""Bounds of the bins of stated probabilities; the last holds a probability of 1."""
 
 
 @dataclass(frozen=True)
@@ -64,34 +61,6 @@ class TeacherRecipe:
     def classes(self) -> int:
         """Number of classes: seeds take turns; 0 for numbers."""
         return 0 if self.kind == "numbers" else 2 + self.seed % 2
-
-
-@dataclass(frozen=True)
-class Record:
-    """The verdict on one data set."""
-
-    shape: tuple[int, ...]
-    n: int
-    kind: str
-    seed: int
-    truth: str
-    names: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    strength: str
-    contrast: float
-    """Smallest share of the variance that a false hypothesis cannot explain."""
-    seconds: float
-    """CPU seconds of the comparison."""
-
-    @property
-    def claims_falsely(self) -> bool:
-        """A symmetry is claimed where there is none."""
-        return self.truth == TRIVIAL and is_sure(self) and favourite(self) != TRIVIAL
-
-    @property
-    def named(self) -> bool:
-        """The truth is named, and surely so."""
-        return is_sure(self) and is_right(self)
 
 
 def recipes(seed: int) -> list[TeacherRecipe]:
@@ -125,71 +94,6 @@ def run(recipe: TeacherRecipe) -> list[Record]:
             found.seconds,
         )
     ]
-
-
-def calibration_error(records: Sequence[Record]) -> float:
-    """Mean distance between the stated probability of the favourite and the share that is right, by bins."""
-    stated, right = np.array([max(r.probabilities) for r in records]), np.array([is_right(r) for r in records])
-    total = 0.0
-    for low, high in pairwise(EDGES):
-        inside = (stated >= low) & (stated < high)
-        if inside.any():
-            total += inside.mean() * abs(stated[inside].mean() - right[inside].mean())
-    return float(total)
-
-
-def worst_cell(records: Sequence[Record]) -> float:
-    """Largest share of false claims among the data sets without symmetry of one cell."""
-    cells = product(SHAPES, SIZES, KINDS)
-    found = [select(records, shape=shape, n=n, kind=kind, truth=TRIVIAL) for shape, n, kind in cells]
-    return max((share([r.claims_falsely for r in cell]) for cell in found if cell), default=0.0)
-
-
-@dataclass(frozen=True)
-class Target:
-    """A figure, and what it should be.
-
-    Args:
-        name: What is measured.
-        bound: The value to reach.
-        at_most: The bound is an upper one.
-        measure: Computes the figure.
-    """
-
-    name: str
-    bound: float
-    at_most: bool
-    measure: Callable[[Sequence[Record]], float]
-
-    def met(self, records: Sequence[Record]) -> bool:
-        """Whether the records reach the bound."""
-        found = self.measure(records)
-        return found <= self.bound if self.at_most else found >= self.bound
-
-
-TARGETS = {
-    "false": Target("a symmetry claimed where there is none, in the worst cell", 0.05, True, worst_cell),
-    "power": Target(
-        "truth named with at least 90 %, of those with 1,000 examples",
-        0.9,
-        False,
-        lambda records: share([r.named for r in records if r.n == POWER_SIZE]),
-    ),
-    "wrong": Target(
-        "another named with at least 90 %",
-        0.03,
-        True,
-        lambda records: share([is_sure(r) and not is_right(r) for r in records]),
-    ),
-    "calibration": Target("stated against observed probability", 0.05, True, calibration_error),
-    "decided": Target(
-        "verdicts with at least 90 %, of those with at least 300 examples",
-        0.75,
-        False,
-        lambda records: share([is_sure(r) for r in records if r.n >= DECIDED_FROM]),
-    ),
-}
-"""What was asked of the comparison before it was measured."""
 
 
 def table(records: Sequence[Record]) -> str:

@@ -10,7 +10,8 @@ from studies.framework.records import Piece, current_version, write
 from studies.pages import Page
 from studies.truth import computed_sets as computed
 from studies.truth import cost_of_auto, null_and_power, panel, real_sets, simulations, teachers
-from studies.truth.null_and_power import SHAPES, TARGETS, TeacherRecipe, calibration_error
+from studies.truth.asked_for import TARGETS, calibration_error
+from studies.truth.null_and_power import SHAPES, TeacherRecipe
 from studies.truth.panel_sets import COMPUTED, PANEL, TABLES
 from studies.truth.problems import Problem, favourite, is_right, is_sure, judge
 
@@ -256,7 +257,11 @@ def test_the_panel_measures_ours_and_its_rivals(brief_comparison):
     assert "| wine | 60 | trivial (meaning) |" in panel.table([record])
     unknown = replace(record, data="leaves", truth=None, proof="none")
     assert "| leaves | 60 | not known | – |" in panel.table([record, unknown])
-    assert "Of 1 verdicts on 1 sets" in panel.claims([record, unknown])["verdicts"].sentence
+    proved = replace(record, data="digits", proof="classes exchanged", probabilities=(0.95, 0.05, 0.0, 0.0))
+    said = panel.claims([record, unknown, proved])["verdicts"].sentence
+    assert said.startswith(
+        "Of 1 verdicts on 1 sets whose truth is proved, 1 name it with at least 90 %. Of 2 verdicts"
+    )
 
 
 def test_the_default_is_timed_against_its_winner(brief_comparison):
