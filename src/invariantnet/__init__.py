@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from invariantnet import nn as nn
     from invariantnet.estimator import InvariantClassifier as InvariantClassifier
     from invariantnet.estimator import InvariantRegressor as InvariantRegressor
+    from invariantnet.symmetries.deviation import deviation as deviation
     from invariantnet.symmetries.group import Group as Group
-    from invariantnet.symmetries.lookup import join as join
     from invariantnet.symmetries.lookup import register_symmetry as register_symmetry
-    from invariantnet.symmetries.lookup import symmetry as symmetry
+    from invariantnet.symmetries.named import join as join
+    from invariantnet.symmetries.named import ladder as ladder
+    from invariantnet.symmetries.named import register_range as register_range
+    from invariantnet.symmetries.named import symmetry as symmetry
+    from invariantnet.symmetries.ranges import Range as Range
     from invariantnet.symmetries.reynolds import check_invariance as check_invariance
     from invariantnet.symmetries.reynolds import complement_basis as complement_basis
     from invariantnet.symmetries.reynolds import invariant_basis as invariant_basis
@@ -29,9 +33,13 @@ if TYPE_CHECKING:
 # Names are imported at first use: the command line answers `--help` without loading torch.
 _HOME = {
     "Group": "symmetries.group",
-    "symmetry": "symmetries.lookup",
-    "join": "symmetries.lookup",
+    "Range": "symmetries.ranges",
+    "symmetry": "symmetries.named",
+    "join": "symmetries.named",
+    "ladder": "symmetries.named",
     "register_symmetry": "symmetries.lookup",
+    "register_range": "symmetries.named",
+    "deviation": "symmetries.deviation",
     "check_invariance": "symmetries.reynolds",
     "complement_basis": "symmetries.reynolds",
     "invariant_basis": "symmetries.reynolds",

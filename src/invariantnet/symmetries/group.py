@@ -7,6 +7,7 @@ Two representations cover every group here:
 - *matrices*, for everything else: `T_g x = M_g x`.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -153,6 +154,21 @@ class Group:
         return self._unlisted.order if self.known_order is None else self.known_order
 
     @property
+    def copies(self) -> int:
+        """Number of copies that `act` makes of an input: one per element."""
+        return self.order
+
+    @property
+    def exact(self) -> bool:
+        """Whether a network that pools over the copies is invariant up to rounding: always, for a group."""
+        return True
+
+    @property
+    def size(self) -> float:
+        """Number of elements, to order groups by; infinite beyond the range of floats."""
+        return float(self.order) if self.order < 10**300 else math.inf
+
+    @property
     def can_list_elements(self) -> bool:
         """Whether `elements` and `act` are available: the group is small enough, or was listed already."""
         return self.known_elements is not None or self._is_small
@@ -231,7 +247,9 @@ class Group:
             return False
         return index.tobytes() in self._keys if self.can_list_elements else index in self._unlisted
 
-    def __le__(self, other: "Group") -> bool:
+    def __le__(self, other: object) -> bool:
+        if not isinstance(other, Group):
+            return NotImplemented
         if self.dim != other.dim or other.order % self.order:
             return False
         ours = self.matrix_generators() if other.is_matrix_group else self.index_generators()

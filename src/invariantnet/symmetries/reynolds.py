@@ -15,7 +15,9 @@ from scipy.linalg import null_space
 from torch import Tensor
 
 from invariantnet.symmetries._orbits import signed_orbits
+from invariantnet.symmetries.deviation import deviation
 from invariantnet.symmetries.group import Group, transform
+from invariantnet.symmetries.ranges import Range
 
 
 def reynolds_operator(group: Group, dtype: torch.dtype | None = None) -> Float[Tensor, "dim dim"]:
@@ -111,18 +113,21 @@ def complement_basis(group: Group, dtype: torch.dtype | None = None) -> Float[Te
 
 
 @torch.no_grad()
-def check_invariance(function: Callable[[Tensor], Any], group: Group, x: Shaped[Tensor, "*batch dim"]) -> float:
+def check_invariance(
+    function: Callable[[Tensor], Any], symmetry: Group | Range, x: Shaped[Tensor, "*batch dim"]
+) -> float:
     """Measure how far a function is from being invariant.
 
-    A group too large to list is checked on its generators: a function invariant to these is invariant to all.
+    A group too large to list is checked on its generators: a function invariant to these is invariant to all. A range
+    is checked on a fine grid of its transformations (`deviation`).
 
     Args:
         function: Function of a batch of inputs, such as a network.
-        group: The group.
+        symmetry: The group or range.
         x: Inputs to try.
 
     Returns:
-        The largest `|f(T_g x) - f(x)|` over the group and the batch; 0 for an invariant function.
+        The largest `|f(T x) - f(x)|` over the symmetry and the batch; 0 for an invariant function.
 
     Example:
         >>> from invariantnet import symmetry
@@ -132,6 +137,9 @@ def check_invariance(function: Callable[[Tensor], Any], group: Group, x: Shaped[
         >>> check_invariance(lambda x: x[..., 0], symmetry("rot90", shape=(2, 2)), x)
         3.0
     """
+    if isinstance(symmetry, Range):
+        return deviation(function, symmetry, x.reshape(-1, symmetry.dim)).largest
+    group = symmetry
     elements = group.elements if group.can_list_elements else torch.from_numpy(group.generators)
     reference = function(x)
     return float(torch.stack([(function(transform(x, g)) - reference).abs().max() for g in elements]).max())
