@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import invariantnet as inv
+from invariantnet.symmetries.lookup import symmetry
 from studies.cost.timing import best_times, peak_megabytes
 from studies.framework import Part, Study
 from studies.framework.markdown import markdown
@@ -32,7 +33,7 @@ class Record:
 def run(recipe: BasisRecipe) -> list[Record]:
     """Measure one basis."""
     before = peak_megabytes()
-    case = {"basis": lambda: inv.invariant_basis(inv.symmetry(recipe.symmetry, shape=recipe.shape))}
+    case = {"basis": lambda: inv.invariant_basis(symmetry(recipe.symmetry, shape=recipe.shape))}
     seconds = best_times(case, repeats=1, calls=1)["basis"]
     return [Record(recipe.symmetry, recipe.shape, round(seconds, 3), peak_megabytes() - before)]
 

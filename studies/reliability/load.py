@@ -15,6 +15,7 @@ import numpy as np
 
 import invariantnet as inv
 from invariantnet.app.cli import main as command
+from invariantnet.symmetries.lookup import symmetry
 from studies.cost.timing import peak_megabytes, resident_megabytes
 from studies.datasets import Arrays
 from studies.framework import Claim, Part, Study
@@ -61,7 +62,7 @@ def rotated_digits(n: int, seed: int = 0) -> Arrays:
     data = inv.datasets.load("digits:rotated", seed=0)
     rng = np.random.default_rng(seed)
     chosen = rng.integers(len(data.x_train), size=n)
-    turns = inv.symmetry("rot90", (SIDE, SIDE)).elements.numpy()[rng.integers(4, size=n)]
+    turns = symmetry("rot90", (SIDE, SIDE)).elements.numpy()[rng.integers(4, size=n)]
     x = rng.normal(0, NOISE, (n, SIDE * SIDE)).astype(np.float32)
     x += np.take_along_axis(data.x_train[chosen], turns, 1)
     return x, data.y_train[chosen]

@@ -1,8 +1,9 @@
-r"""Affine maps of the plane as bilinear interpolation: which pixels each new pixel is made of, and in which shares.
+r"""Affine maps of the plane as bilinear interpolation: the pixels that make each new pixel, and their shares.
 
 A pixel at position p, measured from the centre of the image, takes the value that the old image has at
-$Q^q (M p + s)$: a matrix M, a shift s, and q exact quarter turns Q. Pixels beyond the frame repeat its border, so shares
-always sum to one: a constant image stays constant, and a map commutes with any change of the units of a channel.
+$Q^q (M p + s)$: a matrix M, a shift s, and q exact quarter turns Q. Pixels beyond the frame repeat its border, so
+shares always sum to one: a constant image stays constant, and a map commutes with any change of the units of a
+channel.
 
 Nothing here imports torch, so the command line lists the families of ranges at once.
 """
@@ -51,7 +52,8 @@ class Affine:
         """Turn an image anticlockwise about its centre.
 
         Args:
-            degrees: The angle. Its multiples of 90° are split off, so that turns by θ and θ + 90° use the same numbers.
+            degrees: The angle. Its multiples of 90° are split off, so that turns by θ and θ + 90° use the same
+                numbers.
         """
         quarters = math.floor(degrees / 90 + 0.5)
         angle = math.radians(degrees - 90 * quarters)
@@ -95,7 +97,7 @@ def _quarter_turns(count: int) -> Float64[np.ndarray, "2 2"]:
 
 
 def _corners(affine: Affine, height: int, width: int) -> Corners:
-    # A quarter turn exchanges the sides of an image, so on others than squares only half turns move pixel to pixel.
+    # A quarter turn exchanges the sides of an image: unless it is a square, only half turns map pixels to pixels.
     moves_pixels = height == width or affine.quarters % 2 == 0
     matrix = np.array(affine.matrix) if moves_pixels else affine._full_matrix()
     shift = np.array(affine.shift) if moves_pixels else affine._full_shift()

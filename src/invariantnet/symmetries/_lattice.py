@@ -12,17 +12,17 @@ def lattice(points: int, dims: int) -> Float64[np.ndarray, "points dims"]:
     r"""Spread points evenly over the cube $[-1, 1)^d$, the origin first (a Korobov lattice).
 
     Point k is $(k, ka, ka^2, …)/n$ modulo 1, with the integer a that keeps the points farthest apart. Every
-    coordinate alone takes n different values at equal distances. In one dimension these are the midpoints of n equal
-    cells that cover an interval of the length of $[-1, 1)$, moved by half a cell so that 0 is among them; on a circle
-    this is the cyclic group of n elements.
+    coordinate alone takes n different values at equal distances. If n is odd, the points lie evenly on both sides
+    of the origin; in one dimension they are the midpoints of n equal cells of $[-1, 1]$. If n is even, -1 is among
+    them: on a circle, where it equals 1, this is the cyclic group of n elements.
 
     Args:
         points: Number of points.
         dims: Number of coordinates.
 
     Example:
-        >>> lattice(4, 1)[:, 0]
-        array([ 0. ,  0.5, -1. , -0.5])
+        >>> lattice(5, 1)[:, 0]
+        array([ 0. ,  0.4,  0.8, -0.8, -0.4])
     """
     candidates = [_korobov(points, dims, a) for a in range(1, points + 1) if math.gcd(a, points) == 1]
     return max(candidates, key=_smallest_distance)

@@ -25,7 +25,8 @@ class Deviation:
     Args:
         largest: Largest change of any output of any input.
         mean: Mean over inputs of the largest change of any of their outputs.
-        position: Where the largest change was found: from -1 to 1 for each parameter, the share of the range's value.
+        position: Where the largest change was found: from -1 to 1 for each parameter, the share of the range's
+            value.
     """
 
     largest: float

@@ -1,9 +1,10 @@
 """The named families of ranges: what each does to an input by how much, and which values make its ladder.
 
-A family is one function from parameters to a transformation. Spatial ones return an affine map, so that several of them
-interpolate once; others return a function of a batch of inputs in their shape. Both commute with every change of the
-units of a channel (x → ax + b): what enters the frame repeats its border, contrast acts around the mean of a channel,
-and brightness is measured in standard deviations of the channel itself. So the scale of the data changes no verdict.
+A family is one function from parameters to a transformation. Spatial ones return an affine map, so that several of
+them interpolate once; others return a function of a batch of inputs in their shape. Both commute with every change
+of the units of a channel (x → ax + b): what enters the frame repeats its border, contrast acts around the mean of
+a channel, and brightness is measured in standard deviations of the channel itself. So the scale of the data
+changes no verdict.
 
 Nothing here imports torch, so the command line lists the families at once.
 """
@@ -59,9 +60,10 @@ class Family:
         ladder: Values of the default ladder, for a shape.
         axes: Numbers of axes of the input shapes that it acts on.
         parameters: Number of independent parameters, each of which takes every value of the range.
-        factor: Whether the parameter multiplies, from one over the value to the value, evenly in its logarithm; else
-            it adds, from minus the value to the value.
+        factor: Whether the parameter multiplies, from one over the value to the value, evenly in its logarithm;
+            else it adds, from minus the value to the value.
         most: Largest value, for a shape.
+        period: Value at which both ends of the range are the same transformation, if there is one.
     """
 
     name: str
@@ -74,11 +76,13 @@ class Family:
     parameters: int = 1
     factor: bool = False
     most: Callable[[Shape], float] = _unlimited
+    period: float | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A family of the table is pickled by its name; one that is not registered elsewhere takes its functions along.
+        # A family of the table is pickled by its name; one that is not registered elsewhere takes its functions
+        # along.
         if FAMILIES.get(self.name) is self and self.name in CATALOGUED:
-            return FAMILIES.__getitem__, (self.name,)
+            return _catalogued, (self.name,)
         return Family, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -126,6 +130,10 @@ FAMILIES: dict[str, Family] = {}
 """All families, by name, in the order in which the command line lists them; registered ones come last."""
 
 
+def _catalogued(name: str) -> Family:
+    return FAMILIES[name]
+
+
 def _family(
     name: str, description: str, shapes: str, unit: str, ladder: Values, **options: Any
 ) -> Callable[[Callable[..., Step]], Callable[..., Step]]:
@@ -152,7 +160,7 @@ def _distances(side: int) -> Sequence[float]:
 
 
 @_family("rotation", "turns of an image about its centre", IMAGE, "°",
-         _always(15, 30, 45, 60, 90, 135, 180), most=_most(180))  # fmt: skip
+         _always(15.0, 30.0, 45.0, 60.0, 90.0, 135.0, 180.0), most=_most(180.0), period=180.0)  # fmt: skip
 def _rotation(degrees: float) -> Step:
     return Affine.rotation(degrees)
 
@@ -165,13 +173,13 @@ def _translation(down: float, right: float) -> Step:
 
 
 @_family("scaling", "smaller and larger images, about their centre", IMAGE, "×",
-         _always(*FACTORS), factor=True, most=_most(8))  # fmt: skip
+         _always(*FACTORS), factor=True, most=_most(8.0))  # fmt: skip
 def _scaling(factor: float) -> Step:
     return Affine(((1 / factor, 0.0), (0.0, 1 / factor)))
 
 
 @_family("shear", "images that lean to the left or right", IMAGE, "°",
-         _always(5, 10, 15, 20, 30, 40), most=_most(75))  # fmt: skip
+         _always(5.0, 10.0, 15.0, 20.0, 30.0, 40.0), most=_most(75.0))  # fmt: skip
 def _shear(degrees: float) -> Step:
     return Affine(((1.0, 0.0), (math.tan(math.radians(degrees)), 1.0)))
 
@@ -183,7 +191,7 @@ def _brightness(amount: float) -> Step:
 
 
 @_family("contrast", "every channel stretched around its mean", IMAGE, "×",
-         _always(*STRENGTHS), factor=True, most=_most(100))  # fmt: skip
+         _always(*STRENGTHS), factor=True, most=_most(100.0))  # fmt: skip
 def _contrast(factor: float) -> Step:
     return lambda x: _mean(x, (-2, -1)) + factor * (x - _mean(x, (-2, -1)))
 
@@ -195,13 +203,13 @@ def _time_shift(later: float) -> Step:
 
 
 @_family("time-scale", "slower or faster, about the middle", SEQUENCE, "×",
-         _always(*FACTORS), factor=True, most=_most(8))  # fmt: skip
+         _always(*FACTORS), factor=True, most=_most(8.0))  # fmt: skip
 def _time_scale(factor: float) -> Step:
     return Affine(((1 / factor, 0.0), (0.0, 1.0)))
 
 
 @_family("amplitude", "every feature stretched around its mean over time", SEQUENCE, "×",
-         _always(*STRENGTHS), factor=True, most=_most(100))  # fmt: skip
+         _always(*STRENGTHS), factor=True, most=_most(100.0))  # fmt: skip
 def _amplitude(factor: float) -> Step:
     return lambda x: _mean(x, (1,)) + factor * (x - _mean(x, (1,)))
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from invariantnet.symmetries import lookup
-from invariantnet.symmetries.catalogue import CATALOGUE
 from invariantnet.symmetries.families import FAMILIES, Family
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.ranges import Extent, Range, combined
@@ -21,13 +20,14 @@ def symmetry(name: str, shape: Shape) -> Group | Range:
         shape: Shape of one input: `(D,)`, `(H, W)`, `(C, H, W)` or `(length, features)`.
 
     Raises:
-        ValueError: The name is unknown, the value is none of its family, or the symmetry does not act on this shape.
+        ValueError: The name is unknown, the value is none of its family, or the symmetry does not act on this
+            shape.
 
     Example:
         >>> symmetry("rot90", shape=(28, 28))
         Group('rot90', order=4, dim=784)
         >>> symmetry("hflip+rotation:30", shape=(28, 28))
-        Range('hflip+rotation:30', copies=32, dim=784)
+        Range('hflip+rotation:30', copies=6, dim=784)
         >>> symmetry("rot90", shape=(28, 20))
         Traceback (most recent call last):
         ValueError: rot90 needs square images, got 28×20: pad them to a square, or use 'flips' or 'rot180'.
@@ -70,16 +70,16 @@ def ladder(name: str, shape: Shape) -> list[Range]:
     """List the nested ranges of a family, from the smallest to the largest; `trivial` is the rung below them.
 
     Args:
-        name: A family, such as `rotation`, alone or joined with symmetries that stay the same on all rungs, such as
-            `hflip+rotation`.
+        name: A family, such as `rotation`, alone or joined with symmetries that stay the same on all rungs, such
+            as `hflip+rotation`.
         shape: Shape of one input.
 
     Raises:
         ValueError: The name is no family or more than one, or the family does not act on this shape.
 
     Example:
-        >>> [rung.name for rung in ladder("translation", shape=(28, 28))]
-        ['translation:1', 'translation:2', 'translation:3', 'translation:4', 'translation:6', 'translation:8']
+        >>> print(*(rung.name for rung in ladder("shear", shape=(28, 28))))
+        shear:5 shear:10 shear:15 shear:20 shear:30 shear:40
     """
     shape = checked(shape)
     parts = [part.strip() for part in name.split("+")]
@@ -117,8 +117,8 @@ def register_range(
 
     Args:
         name: Its name, without '+', ':', commas and spaces.
-        function: Transforms a batch of inputs in their shape, the batch first, by a value. It is called with values
-            from minus to plus that of the range, never with 0, which always is the input itself.
+        function: Transforms a batch of inputs in their shape, the batch first, by a value. It is called with
+            values from minus to plus that of the range, never with 0, which always is the input itself.
         ladder: Values of the default ladder, ascending and positive.
         unit: What the value counts, such as "°" or "pixels".
         factor: Whether values multiply: they then go from one over the value to the value, evenly in their
@@ -131,7 +131,7 @@ def register_range(
     Example:
         >>> register_range("warmth", lambda x, value: x * (1 + value), ladder=(0.1, 0.2, 0.4))
         >>> symmetry("warmth:0.2", shape=(3,))
-        Range('warmth:0.2', copies=16, dim=3)
+        Range('warmth:0.2', copies=15, dim=3)
         >>> del FAMILIES["warmth"]
     """
     if not name or any(c in name for c in "+:, \t\n"):
@@ -177,8 +177,8 @@ def _family_of(part: str) -> Family | None:
         raise ValueError(f"{part!r}: {name!r} is {kind}: choose among {', '.join(FAMILIES)}.")
     if part not in lookup.names():
         raise ValueError(
-            f"unknown symmetry {part!r}: choose among {', '.join(lookup.names())}; or a range, such as rotation:30: "
-            f"{', '.join(FAMILIES)}."
+            f"unknown symmetry {part!r}: choose among {', '.join(lookup.names())}; "
+            f"or a range, such as rotation:30, of {', '.join(FAMILIES)}."
         )
     return None
 
@@ -194,6 +194,6 @@ def _named_range(part: str, shape: Shape) -> Range:
         value = float(text)
     except ValueError:
         raise ValueError(
-            f"{part!r} is no range: {name} counts in {family.counts}, written as a number alone, such as {example}."
+            f"{part!r} is no range: {name} counts in {family.counts}: write a number alone, such as {example}."
         ) from None
     return Range((Extent(family, value),), shape)

@@ -1,40 +1,36 @@
 r"""Ranges of continuous transformations: rotations by up to 30°, shifts by up to two pixels.
 
 A group has its Haar measure, a range a uniform one, $\mu_\theta = U[-\theta, \theta]$. Copies of an input are a
-quadrature of this measure. A network that pools over them is nearly invariant inside the range; how nearly is measured
-(`deviation`), never promised.
+quadrature of this measure. A network that pools over them is nearly invariant inside the range; how nearly is
+measured (`deviation`), never promised.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Shaped
 from numpy import ndarray
 from torch import Tensor
-from torch.nn import functional as F
 
 from invariantnet.symmetries._affine import Affine
 from invariantnet.symmetries._lattice import lattice
+from invariantnet.symmetries._warp import stacked, warped
 from invariantnet.symmetries.families import Family, Step
-from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.group import Group, transform
 from invariantnet.symmetries.shapes import Shape
 
-COPIES = {1: 16, 2: 32}
-"""Copies of an input by the number of parameters: enough that a network bridges the gaps between them.
+NODES = {1: 15, 2: 45}
+"""Points of the largest rung of a ladder, by the number of parameters, the last for more: odd, so that they lie
+evenly on both sides of the identity, and with divisors for smaller rungs."""
 
-Equal for all rungs of a ladder, however far they reach: pooling over more copies makes a better network whether
-the symmetry is there or not, so a rung with more copies would win for the wrong reason.
-"""
+CIRCLE_NODES = 16
+"""Points of a full circle: a multiple of 4, so that quarter turns are among them, next to the number above."""
 
 MOST_COPIES = 64
-"""Copies of a range with three or more parameters, and most copies of any: a step costs as many plain ones."""
-
-FEWEST_NODES = 4
-"""Fewest points of a range that are worth combining with a group."""
+"""Most copies of an input: a training step costs as many steps of a plain network."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,35 @@ class Extent:
         """Whether the range holds only the identity."""
         return self.value == self.family.none
 
+    @property
+    def closes(self) -> bool:
+        """Whether the two ends of the range are the same transformation, as on a full circle."""
+        return self.value == self.family.period
+
+    @property
+    def reach(self) -> float:
+        """Distance of its ends from the identity."""
+        return math.log(self.value) if self.family.factor else self.value
+
+    def share_of_ladder(self, shape: Shape) -> float:
+        """Share that the range has, by length or area, of the largest rung of its ladder; at most 1."""
+        largest = Extent(self.family, float(self.family.ladder(shape)[-1]))
+        return min(1.0, self.reach / largest.reach) ** self.family.parameters
+
 
 @dataclass(frozen=True, repr=False)
 class Range:
     """All transformations of one or several families up to a value, and optionally the elements of a group.
 
-    Take ranges by name with `symmetry`. Ranges compare like sets: `a <= b` if every transformation of a is one of b.
+    Take ranges by name with `symmetry`. Ranges compare like sets: `a <= b` if every transformation of a is one of
+    b.
 
     Args:
         extents: How far each family reaches; applied in this order.
         shape: Shape of one input.
         group: A group whose elements are applied first. A network that pools over the copies is exactly invariant
             to it; None stands for no group.
-        nodes: Points of the quadrature; None takes as many as suit the number of parameters.
+        nodes: Points of the quadrature; None takes as many as suit its extent.
 
     Example:
         >>> from invariantnet import symmetry
@@ -92,11 +104,14 @@ class Range:
     def __post_init__(self) -> None:
         for extent in self.extents:
             extent.family.check(extent.value, self.shape)
-        if self._nodes < FEWEST_NODES and not self._is_none:
+        if self.copies > MOST_COPIES or self._nodes < self._fewest_nodes:
             raise ValueError(
                 f"{self.name} would need more than {MOST_COPIES} copies of an input: use a group of at most "
-                f"{MOST_COPIES // FEWEST_NODES} elements, or compare the two apart."
+                f"{MOST_COPIES // self._fewest_nodes} elements, or compare the two apart."
             )
+        if self.group is not None:
+            # List the elements now: a list made while torch exports would hold no numbers.
+            _ = self.group.elements
 
     @property
     def name(self) -> str:
@@ -143,15 +158,14 @@ class Range:
     @property
     def size(self) -> float:
         """Larger for a larger range of the same family."""
-        reach = sum(math.log(e.value) if e.family.factor else e.value for e in self.extents)
-        return (self.group.order if self.group else 1) * (1.0 + reach)
+        return (self.group.order if self.group else 1) * (1.0 + sum(e.reach for e in self.extents))
 
     @cached_property
     def copies(self) -> int:
         """Number of copies that `act` makes of an input."""
         return (self.group.order if self.group else 1) * (1 if self._is_none else self._nodes)
 
-    def act(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch copies dim"]:
+    def act(self, x: Shaped[Tensor, "*batch dim"]) -> Float[Tensor, "*batch copies dim"]:
         """Make the copies of flat inputs; the first is the input itself, bit for bit.
 
         Args:
@@ -164,14 +178,17 @@ class Range:
             ValueError: The inputs have another length, or are no floating-point numbers.
         """
         self._check(x)
-        inputs = x.unsqueeze(-2) if self.group is None else self.group.act(x)
+        inputs = x.unsqueeze(-2)
+        if self.group is not None:
+            # Signs are known beforehand: looking for them in the elements could not be exported.
+            inputs = transform(x, self.group.elements, signed=not self.group.is_permutation_group)
         if self._is_none:
             return inputs
         copies = (self.move(inputs, position) for position in lattice(self._nodes, self.parameters))
-        return _stacked(copies, inputs, self._nodes).flatten(-3, -2)
+        return stacked(copies, inputs, self._nodes).flatten(-3, -2)
 
     def move(
-        self, x: Float[Tensor, "*batch dim"], position: Sequence[float] | Float64[ndarray, " parameters"]
+        self, x: Shaped[Tensor, "*batch dim"], position: Sequence[float] | Float64[ndarray, " parameters"]
     ) -> Float[Tensor, "*batch dim"]:
         """Transform inputs by one transformation of the range.
 
@@ -187,11 +204,11 @@ class Range:
             return x
         moved = x.reshape(-1, *self.shape)
         for step in self._steps(tuple(float(t) for t in position)):
-            moved = _warped(moved, step) if isinstance(step, Affine) else step(moved)
+            moved = warped(moved, step) if isinstance(step, Affine) else step(moved)
             if moved.shape[1:] != self.shape:
                 raise ValueError(
-                    f"{self.name} made inputs of shape {tuple(moved.shape[1:])} from {self.shape}: return the shape "
-                    "that the function was given, the batch first."
+                    f"{self.name} made inputs of shape {tuple(moved.shape[1:])} from {self.shape}: return the "
+                    "shape that the function was given, the batch first."
                 )
         return moved.reshape(x.shape)
 
@@ -224,12 +241,32 @@ class Range:
         return all(e.is_none for e in self.extents)
 
     @property
+    def _fewest_nodes(self) -> int:
+        """The identity, and one point on either side of it for every parameter."""
+        return 2 * self.parameters + 1
+
+    @cached_property
     def _nodes(self) -> int:
-        wanted = self.nodes or COPIES.get(self.parameters, MOST_COPIES)
-        return wanted if self.group is None else min(wanted, MOST_COPIES // self.group.order)
+        """Number of points: the smallest divisor of that of the largest rung that keeps them as close together.
+
+        Near copies of an input are nearly one copy. With equally many copies for all rungs, the units of a network
+        that are tied over a small range would be few different ones, and the range would lose for this reason
+        alone. With equal gaps and as many untied units as there are fewer copies, every rung has the same number
+        of different units, as smaller groups have in comparison with larger ones.
+        """
+        if self.nodes is not None:
+            return self.nodes
+        affordable = MOST_COPIES // (self.group.order if self.group else 1)
+        if len(self.extents) == 1 and self.extents[0].closes:
+            return min(CIRCLE_NODES, affordable - affordable % 4)
+        most = max(_divisors(NODES.get(self.parameters, max(NODES.values())), affordable), default=0)
+        # Several families share few points already.
+        share = self.extents[0].share_of_ladder(self.shape) if len(self.extents) == 1 else 1.0
+        enough = [n for n in _divisors(most, most) if n >= max(self._fewest_nodes, share * most - 1e-9)]
+        return min(enough, default=most)
 
     def _steps(self, position: Sequence[float]) -> list[Step]:
-        """Transformations at a position; neighbouring affine maps become one, so that inputs are interpolated once."""
+        """Make the transformations at a position; affine maps in a row become one, to interpolate once."""
         steps: list[Step] = []
         used = 0
         for extent in self.extents:
@@ -244,7 +281,7 @@ class Range:
     def _check(self, x: Tensor) -> None:
         if x.shape[-1] != self.dim:
             raise ValueError(
-                f"{self.name} acts on {self.dim} inputs, x has {x.shape[-1]} in its last axis: use one shape for both."
+                f"{self.name} acts on {self.dim} inputs, x has {x.shape[-1]} in its last axis: use one shape."
             )
         if not x.is_floating_point():
             raise ValueError(f"{self.name} acts on floating-point tensors, not {x.dtype}: use x.float().")
@@ -264,7 +301,9 @@ def combined(first: Range, second: Range | Group) -> Range:
         ValueError: The inputs differ, both have a group, or there are too many copies.
     """
     if first.dim != second.dim:
-        raise ValueError(f"{first.name} and {second.name} act on inputs of different lengths: make both for one shape.")
+        raise ValueError(
+            f"{first.name} and {second.name} act on inputs of different lengths: make both for one shape."
+        )
     if second <= first:
         return first
     if isinstance(second, Group):
@@ -274,7 +313,9 @@ def combined(first: Range, second: Range | Group) -> Range:
     if first <= second:
         return second
     if first.group is not None and second.group is not None:
-        raise ValueError(f"{first.name} and {second.name} both have a group: join the groups first, then the ranges.")
+        raise ValueError(
+            f"{first.name} and {second.name} both have a group: join the groups first, then the ranges."
+        )
     reach: dict[str, Extent] = {}
     for extent in (*first.extents, *second.extents):
         known = reach.get(extent.family.name)
@@ -283,25 +324,5 @@ def combined(first: Range, second: Range | Group) -> Range:
     return Range(tuple(reach.values()), first.shape, first.group or second.group)
 
 
-def _stacked(copies: Iterator[Tensor], like: Tensor, count: int) -> Float[Tensor, "*batch count dim"]:
-    """Stack copies before the last axis; without gradients into one array, so that memory holds them once."""
-    if torch.compiler.is_exporting() or like.requires_grad:
-        return torch.stack(list(copies), dim=-2)
-    stacked = like.new_empty((*like.shape[:-1], count, like.shape[-1]))
-    for k, copy in enumerate(copies):
-        stacked[..., k, :] = copy
-    return stacked
-
-
-def _warped(x: Float[Tensor, "batch *shape"], affine: Affine) -> Float[Tensor, "batch *shape"]:
-    """Interpolate images, or sequences as images of one column per feature."""
-    height, width = x.shape[-2:] if x.ndim > 2 else (x.shape[1], 1)
-    indices, shares = affine.corners(int(height), int(width))
-    index = torch.from_numpy(indices).to(x.device)
-    share = torch.from_numpy(shares).to(x)
-    planes = x.reshape(-1, height * width)
-    if torch.compiler.is_exporting():
-        # ONNX has no embedding bag: gather all four corners at once, which takes more memory.
-        return (planes[:, index.long()] * share).sum(-1).reshape(x.shape)
-    mixed = F.embedding_bag(index, planes.T.contiguous(), per_sample_weights=share, mode="sum")
-    return mixed.T.reshape(x.shape)
+def _divisors(number: int, largest: int) -> list[int]:
+    return [n for n in range(1, min(number, largest) + 1) if number % n == 0]

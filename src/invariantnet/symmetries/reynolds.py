@@ -118,8 +118,8 @@ def check_invariance(
 ) -> float:
     """Measure how far a function is from being invariant.
 
-    A group too large to list is checked on its generators: a function invariant to these is invariant to all. A range
-    is checked on a fine grid of its transformations (`deviation`).
+    A group too large to list is checked on its generators: a function invariant to these is invariant to all. A
+    range is checked on a fine grid of its transformations (`deviation`).
 
     Args:
         function: Function of a batch of inputs, such as a network.

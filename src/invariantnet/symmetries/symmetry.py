@@ -11,8 +11,9 @@ from invariantnet.symmetries.shapes import Shape
 class Symmetry(Protocol):
     """Transformations of an input under which its label is expected to stay the same.
 
-    Everything that compares, averages or reports symmetries needs no more than this. Groups hold all their elements
-    and make a network exactly invariant; ranges hold a quadrature of a continuous measure and do so nearly.
+    Everything that compares, averages or reports symmetries needs no more than this. Groups hold all their
+    elements and make a network exactly invariant; ranges hold a quadrature of a continuous measure and do so
+    nearly.
     """
 
     @property
