@@ -87,6 +87,30 @@ def test_any_catalogue_group_gives_a_variant():
     assert not np.isin(data.y_train, [6, 9]).any()
 
 
+def test_any_range_gives_a_variant():
+    plain, data, again = (
+        inv.datasets.load(name, seed=5) for name in ("digits", *["digits:hflip+rotation:90"] * 2)
+    )
+    assert "rotation by up to ±90°" in data.provenance
+    assert set(data.y_test) == set(range(10)), "ranges keep all classes"
+    assert data.x_train.tobytes() == again.x_train.tobytes()
+    # Turning keeps the ink within the frame, up to what the corners lose, and every image has a pose of its own.
+    np.testing.assert_allclose(data.x_test.mean(), plain.x_test.mean(), rtol=0.1)
+    assert (np.abs(data.x_test - plain.x_test).max(1) > 0.05).mean() > 0.9
+
+
+def test_range_moves_images_as_far_as_it_says():
+    dot = np.zeros((2000, 81), np.float32)
+    dot[:, 40] = 1
+    image = inv.datasets.Dataset(dot, np.zeros(2000, int), dot[:2], np.zeros(2, int), (9, 9), ("dot",), "a dot")
+    shifted = vary(image, "translation:2", seed=0).x_train.reshape(-1, 9, 9)
+    columns = (shifted.sum(1) @ np.arange(9)) - 4
+    assert -2 <= columns.min() < -1.9
+    assert 1.9 < columns.max() <= 2
+    assert abs(columns.mean()) < 0.1
+    assert columns.std() == pytest.approx(2 / 3**0.5, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("source", "fault"),
     [

@@ -1,21 +1,26 @@
-"""The paper's variants of a data set of images: plain, permuted, rotated and flipped.
+"""Variants of a data set of images: plain, permuted, rotated and flipped as in the paper, or moved within a range.
 
-Every image of the training and the test set appears in one pose, drawn uniformly from a group. If quarter turns
-are among the poses, 6 and 9 are removed: a turned 6 is a 9.
+Every image of the training and the test set appears in one pose, drawn uniformly from a group or a range. If the
+quarter turns of a group are among the poses, 6 and 9 are removed: a turned 6 is a 9. Ranges keep all classes.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import torch
 from jaxtyping import Float32, Int64
 
 from invariantnet.data.records import Dataset
 from invariantnet.symmetries.group import Group
-from invariantnet.symmetries.lookup import symmetry
+from invariantnet.symmetries.named import symmetry
+from invariantnet.symmetries.ranges import Range
 
 VARIANTS = {"plain": "trivial", "permuted": "trivial", "rotated": "rot90", "flipped": "flips"}
 """The paper's variants, and the symmetry of each."""
+
+POSES_OF_A_RANGE = 1000
+"""Random poses, each of which moves an equal share of the images: moving images one by one would take minutes."""
 
 AMBIGUOUS_WHEN_TURNED = ("6", "9")
 """Classes that are removed if quarter turns are among the poses."""
@@ -26,7 +31,8 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
 
     Args:
         data: Images.
-        variant: One of `VARIANTS`, or the name of a symmetry whose elements are the poses.
+        variant: One of `VARIANTS`, or the name of a symmetry, such as `d4` or `rotation:90`, whose transformations
+            are the poses.
         seed: Decides the permutation and the poses.
 
     Raises:
@@ -40,8 +46,10 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
         group = symmetry(VARIANTS.get(variant, variant), data.shape)
     except ValueError as error:
         raise ValueError(
-            f"unknown variant {variant!r}: choose {', '.join(VARIANTS)}, or a group of the catalogue ({error})"
+            f"unknown variant {variant!r}: choose {', '.join(VARIANTS)}, or a symmetry of the catalogue ({error})"
         ) from None
+    if isinstance(group, Range):
+        return _moved(data, group, seed)
     if not (group.is_permutation_group and group.can_list_elements):
         raise ValueError(
             f"{variant!r} gives no poses to draw from: choose {', '.join(VARIANTS)}, or a smaller group."
@@ -72,6 +80,31 @@ def _posed(data: Dataset, group: Group, seed: int) -> Dataset:
         x_test=transformed(data.x_test, elements, rng.integers(len(elements), size=len(data.x_test))),
         provenance=provenance,
     )
+
+
+def _moved(data: Dataset, poses: Range, seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    return replace(
+        data,
+        x_train=_moved_within(data.x_train, poses, rng),
+        x_test=_moved_within(data.x_test, poses, rng),
+        provenance=f"{data.provenance}, each image moved at random, {poses.words}, seed {seed}",
+    )
+
+
+def _moved_within(
+    x: Float32[np.ndarray, "n dim"], poses: Range, rng: np.random.Generator
+) -> Float32[np.ndarray, "n dim"]:
+    if poses.group is not None:
+        elements = poses.group.elements.numpy()
+        x = transformed(x, elements, rng.integers(len(elements), size=len(x)))
+    positions = rng.uniform(-1, 1, size=(POSES_OF_A_RANGE, poses.parameters))
+    moved = np.empty_like(x)
+    # Images that share a pose are moved together.
+    order = np.argsort(rng.integers(len(positions), size=len(x)), kind="stable")
+    for position, rows in zip(positions, np.array_split(order, len(positions)), strict=True):
+        moved[rows] = poses.move(torch.from_numpy(x[rows]), position).numpy()
+    return moved
 
 
 def transformed(
