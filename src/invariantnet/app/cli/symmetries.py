@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from invariantnet.app.cli.output import make_table, parse_shape, show
+from invariantnet.symmetries.families import Family
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Symmetries:
         """Print the table."""
         from invariantnet._system.words import count_words
         from invariantnet.symmetries.catalogue import CATALOGUE
+        from invariantnet.symmetries.families import FAMILIES
         from invariantnet.symmetries.shapes import checked
 
         table = make_table("name", "what it does", "input shapes")
@@ -38,4 +40,14 @@ class Symmetries:
                 continue
             orbits = f"{int(found.orbits().max()) + 1:,}" if found.is_permutation_group else "–"
             table.add_row(found.name, count_words(found.order), orbits, entry.description)
+        for family in FAMILIES.values():
+            if self.shape is None:
+                table.add_row(f"{family.name}:VALUE", _with_unit(family), family.shapes)
+            elif len(shape) in family.axes:
+                rungs = ", ".join(f"{value:g}" for value in family.ladder(shape))
+                table.add_row(f"{family.name}:VALUE", "–", "–", f"{_with_unit(family)}; ladder {rungs}")
         show(table)
+
+
+def _with_unit(family: Family) -> str:
+    return f"{family.description}, in {family.counts}"
