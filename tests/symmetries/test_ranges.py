@@ -243,6 +243,19 @@ def test_wrong_inputs_are_refused():
         inv.join(turns, inv.symmetry("rotation:30", (9, 9)))
 
 
+def test_a_group_cannot_take_the_name_of_a_range():
+    with pytest.raises(ValueError, match="exists already"):
+        inv.register_symmetry("rotation", lambda shape: inv.symmetry("rot90", shape))
+    with pytest.raises(ValueError, match="leave out"):
+        inv.register_symmetry("turn:30", lambda shape: inv.symmetry("rot90", shape))
+
+
+def test_larger_groups_are_outside_of_ranges():
+    assert not inv.symmetry("shifts", (28, 28)) <= inv.symmetry("translation:8", (28, 28))
+    assert not inv.symmetry("permutations", (64,)) <= inv.symmetry("time-shift:2", (64,))
+    assert not inv.symmetry("rotation:30", (8, 8)) <= inv.symmetry("d4", (8, 8))
+
+
 def test_ladder_of_shifts_suits_the_size():
     assert [r.value for r in inv.ladder("translation", (5, 5))] == [1]
     assert [r.value for r in inv.ladder("translation", (28, 28))] == [1, 2, 3, 4, 6, 8]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from invariantnet.symmetries.catalogue import CATALOGUE
+from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.joins import generated_by
 from invariantnet.symmetries.shapes import Shape, checked
@@ -102,7 +103,7 @@ def register_symmetry(name: str, factory: Callable[[Shape], Group]) -> None:
     """Make a symmetry of your own available by name.
 
     Args:
-        name: Its name, without '+', commas and spaces.
+        name: Its name, without '+', ':', commas and spaces.
         factory: Makes the group for a shape, or raises a ValueError that names the remedy.
 
     Raises:
@@ -116,9 +117,9 @@ def register_symmetry(name: str, factory: Callable[[Shape], Group]) -> None:
         tensor([0, 0, 1])
         >>> del REGISTERED["swap"]
     """
-    if not name or any(c in name for c in "+, \t\n"):
-        raise ValueError(f"{name!r} cannot name a symmetry: leave out '+', commas and spaces.")
-    if name in names():
+    if not name or any(c in name for c in "+:, \t\n"):
+        raise ValueError(f"{name!r} cannot name a symmetry: leave out '+', ':', commas and spaces.")
+    if name in names() or name in FAMILIES:
         raise ValueError(f"a symmetry named {name!r} exists already: choose another name.")
     REGISTERED[name] = factory
 

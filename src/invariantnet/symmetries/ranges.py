@@ -75,8 +75,8 @@ class Extent:
 class Range:
     """All transformations of one or several families up to a value, and optionally the elements of a group.
 
-    Take ranges by name with `symmetry`. Ranges compare like sets: `a <= b` if every transformation of a is one of
-    b.
+    Take ranges by name with `symmetry`. Ranges compare like sets: `a <= b` if b contains every transformation of
+    a.
 
     Args:
         extents: How far each family reaches; applied in this order.
@@ -224,14 +224,16 @@ class Range:
     def __ge__(self, other: object) -> bool:
         if not isinstance(other, Group):
             return NotImplemented
-        if self.dim != other.dim or not other.can_list_elements:
+        if self.dim != other.dim:
             return False
         if self.group is not None and other <= self.group:
             return True
+        if other.order > self.copies:
+            return False
         # A group is inside if each of its elements is among the copies, bit for bit, of an input without symmetry.
         probe = torch.rand(self.dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         ours = {copy.numpy().tobytes() for copy in self.act(probe)}
-        return other.order <= len(ours) and all(copy.numpy().tobytes() in ours for copy in other.act(probe))
+        return all(copy.numpy().tobytes() in ours for copy in other.act(probe))
 
     def __repr__(self) -> str:
         return f"Range({self.name!r}, copies={self.copies}, dim={self.dim})"
@@ -270,8 +272,11 @@ class Range:
         steps: list[Step] = []
         used = 0
         for extent in self.extents:
-            step = extent.family.at(extent.value, position[used : used + extent.family.parameters])
+            own = position[used : used + extent.family.parameters]
             used += extent.family.parameters
+            if not any(own):
+                continue
+            step = extent.family.at(extent.value, own)
             if steps and isinstance(step, Affine) and isinstance(steps[-1], Affine):
                 steps[-1] = steps[-1].then(step)
             else:
