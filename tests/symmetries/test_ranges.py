@@ -35,7 +35,7 @@ def test_laws_of_every_ladder(name, shape):
     ladder = rungs(name, shape)
     assert all(a.copies <= b.copies for a, b in pairwise(ladder))
     units = {round(ladder[-1].copies / rung.copies) * rung.copies for rung in ladder}
-    assert min(units) >= 0.9 * max(units), "untied units make up for fewer copies"
+    assert min(units) >= 0.8 * max(units), "untied units make up for fewer copies"
     assert all(a <= b and not b <= a and a.size < b.size for a, b in pairwise(ladder))
     for rung in (ladder[0], ladder[-1]):
         copies = rung.act(x)
@@ -166,8 +166,8 @@ def test_copies_are_spread_evenly():
 
 def test_copies_of_a_larger_range_lie_as_close_together():
     copies = {r.value: r.copies for r in inv.ladder("rotation", (28, 28))}
-    assert copies == {15: 3, 30: 3, 45: 5, 60: 5, 90: 15, 135: 15, 180: 16}
-    assert all(2 * value / n <= 24 for value, n in copies.items())
+    assert copies == {15: 3, 30: 3, 45: 5, 60: 5, 90: 7, 135: 13, 180: 16}
+    assert all(2 * value / n <= 26 for value, n in copies.items())
     assert replace(inv.symmetry("rotation:30", (28, 28)), nodes=9).act(torch.rand(784)).shape == (9, 784)
 
 
@@ -196,7 +196,7 @@ def test_join_with_a_group_is_exactly_invariant_to_the_group():
     assert inv.symmetry("rotation:20", (8, 8)) <= mirrored
     assert [rung.name for rung in inv.ladder("hflip+shear", (8, 8))][:2] == ["hflip+shear:5", "hflip+shear:10"]
     assert inv.join(inv.symmetry("rotation:20", (8, 8)), mirrored) is mirrored
-    assert inv.symmetry("d4+rotation:20", (8, 8)).copies == 40
+    assert inv.symmetry("d4+rotation:20", (8, 8)).copies == 24
     assert inv.symmetry("d4+rotation:180", (8, 8)).copies == MOST_COPIES
 
 
@@ -278,8 +278,8 @@ def test_own_range(own_range):
     lift = inv.symmetry("lift:2", (4,))
     copies = lift.act(torch.zeros(4))
     assert torch.equal(copies[0], torch.zeros(4))
-    assert torch.equal(copies[:, 1], torch.zeros(15))
-    np.testing.assert_allclose(sorted(copies[:, 0].tolist()), (np.arange(15) - 7) * 4 / 15, atol=1e-6)
+    assert torch.equal(copies[:, 1], torch.zeros(7))
+    np.testing.assert_allclose(sorted(copies[:, 0].tolist()), (np.arange(7) - 3) * 4 / 7, atol=1e-6)
     assert [r.name for r in inv.ladder("lift", (4,))] == ["lift:1", "lift:2", "lift:4"]
     assert lift.words == "lift by up to ±2 metres"
     assert torch.equal(pickle.loads(pickle.dumps(lift)).act(torch.ones(4)), lift.act(torch.ones(4)))

@@ -131,7 +131,7 @@ def register_range(
     Example:
         >>> register_range("warmth", lambda x, value: x * (1 + value), ladder=(0.1, 0.2, 0.4))
         >>> symmetry("warmth:0.2", shape=(3,))
-        Range('warmth:0.2', copies=15, dim=3)
+        Range('warmth:0.2', copies=7, dim=3)
         >>> del FAMILIES["warmth"]
     """
     if not name or any(c in name for c in "+:, \t\n"):

@@ -24,7 +24,13 @@ from invariantnet.symmetries.shapes import Shape
 
 NODES = {1: 15, 2: 45}
 """Points of the largest rung of a ladder, by the number of parameters, the last for more: odd, so that they lie
-evenly on both sides of the identity, and with divisors for smaller rungs."""
+evenly on both sides of the identity."""
+
+UNEVEN = 1 / 7
+"""Largest share by which the units of a rung, copies times untied units, differ from those of the largest rung."""
+
+WIDER = 0.1
+"""Share by which the gaps between the copies of a rung may be wider than those of the largest rung."""
 
 CIRCLE_NODES = 16
 """Points of a full circle: a multiple of 4, so that quarter turns are among them, next to the number above."""
@@ -249,7 +255,7 @@ class Range:
 
     @cached_property
     def _nodes(self) -> int:
-        """Number of points: the smallest divisor of that of the largest rung that keeps them as close together.
+        """Number of points: as many as keep them about as close together as on the largest rung of the ladder.
 
         Near copies of an input are nearly one copy. With equally many copies for all rungs, the units of a network
         that are tied over a small range would be few different ones, and the range would lose for this reason
@@ -261,11 +267,13 @@ class Range:
         affordable = MOST_COPIES // (self.group.order if self.group else 1)
         if len(self.extents) == 1 and self.extents[0].closes:
             return min(CIRCLE_NODES, affordable - affordable % 4)
-        most = max(_divisors(NODES.get(self.parameters, max(NODES.values())), affordable), default=0)
-        # Several families share few points already.
-        share = self.extents[0].share_of_ladder(self.shape) if len(self.extents) == 1 else 1.0
-        enough = [n for n in _divisors(most, most) if n >= max(self._fewest_nodes, share * most - 1e-9)]
-        return min(enough, default=most)
+        most = min(NODES.get(self.parameters, max(NODES.values())), affordable - 1 + affordable % 2)
+        share = self.extents[0].share_of_ladder(self.shape)
+        if len(self.extents) > 1 or share == 1:  # several families have few points for each already
+            return most
+        odd = range(self._fewest_nodes, most + 1, 2)
+        even_units = [n for n in odd if abs(round(most / n) * n - most) <= UNEVEN * most]
+        return min((n for n in even_units if n >= (1 - WIDER) * share * most), default=most)
 
     def _steps(self, position: Sequence[float]) -> list[Step]:
         """Make the transformations at a position; affine maps in a row become one, to interpolate once."""
@@ -327,7 +335,3 @@ def combined(first: Range, second: Range | Group) -> Range:
         if known is None or extent.value > known.value:
             reach[extent.family.name] = extent
     return Range(tuple(reach.values()), first.shape, first.group or second.group)
-
-
-def _divisors(number: int, largest: int) -> list[int]:
-    return [n for n in range(1, min(number, largest) + 1) if number % n == 0]
