@@ -1,0 +1,171 @@
+r"""Permutations of the inputs that leave given numbers alone: quadratic assignment by Frank–Wolfe.
+
+A permutation $\pi$ with signs $s$ is judged by the squared change of a number per input and of a number per pair,
+
+$$\ell(\pi, s) = \sum_i (m_i - s_i^{o} m_{\pi(i)})^2 + \sum_{ij} (C_{ij} - s_i s_j C_{\pi(i)\pi(j)})^2,$$
+
+with $o = 1$ for odd numbers, such as means, and $o = 0$ for even ones, such as variances. Both norms are constant, so
+a small loss is a large inner product, which Frank–Wolfe maximises over doubly stochastic matrices.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+from scipy.optimize import linear_sum_assignment
+
+STEPS = 40
+"""Most steps of Frank–Wolfe: it mostly ends at a permutation after 10 to 20."""
+
+Matrix = Float64[np.ndarray, "dim dim"]
+"""A number for each ordered pair of inputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Numbers that a symmetry leaves alone, in units of their own sampling noise.
+
+    Args:
+        even: Numbers per input that a change of sign leaves alone.
+        odd: Numbers per input whose sign changes along with the input's.
+        pairs: Symmetric matrices: numbers per pair of inputs, odd in both.
+    """
+
+    even: Float64[np.ndarray, "rows dim"]
+    odd: Float64[np.ndarray, "more_rows dim"]
+    pairs: Float64[np.ndarray, "matrices dim dim"]
+
+    @property
+    def dim(self) -> int:
+        """Number of inputs."""
+        return int(self.pairs.shape[-1])
+
+    @cached_property
+    def even_products(self) -> Matrix:
+        """Inner products of the even numbers of any two inputs."""
+        return self.even.T @ self.even
+
+    @cached_property
+    def odd_products(self) -> Matrix:
+        """Inner products of the odd numbers of any two inputs."""
+        return self.odd.T @ self.odd
+
+    def loss(self, index: Int64[np.ndarray, " dim"]) -> float:
+        """Squared change of all numbers under an index array; an index of at least `dim` changes the sign."""
+        to, sign = index % self.dim, np.where(index < self.dim, 1.0, -1.0)
+        moved = self.pairs[:, to][:, :, to] * np.outer(sign, sign)
+        change = np.sum((self.even - self.even[:, to]) ** 2) + np.sum((self.odd - sign * self.odd[:, to]) ** 2)
+        return float(change + np.sum((self.pairs - moved) ** 2))
+
+    def misfit(self, index: Int64[np.ndarray, " dim"]) -> float:
+        """Mean squared change of the numbers that the index array moves: about 2 for a true symmetry."""
+        moved = int((index != np.arange(self.dim)).sum())
+        touched = self.dim**2 - (self.dim - moved) ** 2
+        count = moved * (len(self.even) + len(self.odd)) + touched * len(self.pairs)
+        return self.loss(index) / max(1, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Where an input may go.
+
+    Args:
+        plus: Whether input j, with its sign, may take the place of input i.
+        minus: Whether input j with the other sign may.
+    """
+
+    plus: Bool[np.ndarray, "dim dim"]
+    minus: Bool[np.ndarray, "dim dim"]
+
+    @classmethod
+    def all_move(cls, dim: int, *, signed: bool) -> "Limits":
+        """Every input moves, or changes its sign."""
+        return cls(~np.eye(dim, dtype=bool), np.full((dim, dim), signed))
+
+    @classmethod
+    def one_moves(cls, dim: int, i: int, j: int, *, negative: bool, signed: bool) -> "Limits":
+        """Input j takes the place of input i; anything else may stay where it is."""
+        plus, minus = np.ones((dim, dim), bool), np.full((dim, dim), signed)
+        plus[i], minus[i] = False, False
+        (minus if negative else plus)[i, j] = True
+        return cls(plus, minus)
+
+
+def match(
+    moments: Moments, limits: Limits, start: Float64[np.ndarray, "2 dim dim"]
+) -> Int64[np.ndarray, " dim"]:
+    """Find an index array that leaves the moments almost alone, near a start.
+
+    Args:
+        moments: What to leave alone.
+        limits: Where each input may go.
+        start: Shares of each input that start in each place, with and without a change of sign.
+
+    Returns:
+        The index array at a local optimum; a change of sign is an index of at least `dim`.
+    """
+    plus, minus = start
+    for _ in range(STEPS):
+        slope = _slope(moments, plus - minus)
+        gain = np.stack([moments.even_products + slope, moments.even_products - slope])
+        corner = np.stack(_corner(gain, limits))
+        step = corner - (plus, minus)
+        rise = float((gain * step).sum())
+        if rise <= 1e-9 * max(1.0, float(np.abs(gain).max())):
+            break
+        signed_step = step[0] - step[1]
+        bend = float((_curve(moments, signed_step) * signed_step).sum())
+        size = 1.0 if bend >= 0 else min(1.0, -rise / (2 * bend))
+        plus, minus = plus + size * step[0], minus + size * step[1]
+    return _rounded(_corner(np.stack([plus, minus]), limits))
+
+
+def starts(limits: Limits, rng: np.random.Generator, count: int) -> list[Float64[np.ndarray, "2 dim dim"]]:
+    """Draw random shares within the limits, nearly doubly stochastic."""
+    found = []
+    for _ in range(count):
+        shares = rng.random((2, *limits.plus.shape)) * np.stack([limits.plus, limits.minus])
+        for _ in range(10):
+            shares /= shares.sum(axis=(0, 2), keepdims=True).clip(1e-12)
+            shares /= shares.sum(axis=(0, 1), keepdims=True).clip(1e-12)
+        found.append(shares)
+    return found
+
+
+def stay(dim: int) -> Float64[np.ndarray, "2 dim dim"]:
+    """Start where every input is at home, but leans to all other places alike."""
+    return np.stack([np.eye(dim) / 2 + 1 / (2 * dim), np.zeros((dim, dim))])
+
+
+def as_start(index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, "2 dim dim"]:
+    """Start at an index array."""
+    dim = len(index)
+    shares = np.zeros((2, dim, dim))
+    shares[index // dim, np.arange(dim), index % dim] = 1.0
+    return shares
+
+
+def _curve(moments: Moments, matrix: Matrix) -> Matrix:
+    return np.einsum("kij,kjl->il", moments.pairs @ matrix, moments.pairs, optimize=True)
+
+
+def _slope(moments: Moments, matrix: Matrix) -> Matrix:
+    """Gradient of the inner products of pairs and odd numbers."""
+    return 2 * _curve(moments, matrix) + moments.odd_products
+
+
+def _corner(gain: Float64[np.ndarray, "2 dim dim"], limits: Limits) -> tuple[Matrix, Matrix]:
+    """Find the signed permutation within the limits that gains most."""
+    plus = np.where(limits.plus, gain[0], -np.inf)
+    minus = np.where(limits.minus, gain[1], -np.inf)
+    best = np.maximum(plus, minus)
+    low = float(np.abs(gain).max()) * 1e3 + 1.0
+    rows, columns = linear_sum_assignment(np.where(np.isfinite(best), best, -low), maximize=True)
+    corners = np.zeros((2, *best.shape))
+    corners[(minus > plus)[rows, columns].astype(int), rows, columns] = 1.0
+    return corners[0], corners[1]
+
+
+def _rounded(corner: tuple[Matrix, Matrix]) -> Int64[np.ndarray, " dim"]:
+    return np.argmax(np.concatenate(corner, axis=1), axis=1).astype(np.int64)

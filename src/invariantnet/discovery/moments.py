@@ -1,0 +1,101 @@
+"""Moments of the inputs given the labels: what a symmetry of inputs and labels leaves alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64, Shaped
+
+from invariantnet.discovery._matching import Moments
+
+BINS = 6
+"""Most parts into which real labels are cut: each still holds enough examples for a covariance."""
+
+SMALLEST_PART = 12
+"""Examples of a class below which it joins the other rare ones: fewer give no useful covariance."""
+
+RAREST = 20
+"""Examples in which an input has to differ from its usual value: from fewer, its place cannot be told."""
+
+ROOM = 2.0
+"""Factor above and below `RAREST` within which the widest gap between inputs is the border."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Examples that share a class, or a range of real labels."""
+
+    x: Float64[np.ndarray, "part dim"]
+
+
+def parts_of(y: Shaped[np.ndarray, " n"], *, classes: bool) -> list[Int64[np.ndarray, " part"]]:
+    """Group the examples by class, or by quantiles of real labels.
+
+    Args:
+        y: Class numbers or real labels.
+        classes: Which of the two.
+
+    Returns:
+        The numbers of the examples of each part. Classes with few examples share one part.
+    """
+    if classes:
+        found = [np.flatnonzero(y == c) for c in np.unique(y)]
+        rare = [part for part in found if len(part) < SMALLEST_PART]
+        return [p for p in found if len(p) >= SMALLEST_PART] + ([np.concatenate(rare)] if rare else [])
+    count = max(1, min(BINS, len(y) // (2 * SMALLEST_PART)))
+    return [part for part in np.array_split(np.argsort(y, kind="stable"), count) if len(part)]
+
+
+def moments_given_labels(
+    x: Float64[np.ndarray, "n dim"], parts: list[Int64[np.ndarray, " part"]]
+) -> Moments:
+    """Means, variances and covariances of the inputs in each part, in units of their sampling noise.
+
+    Inputs are divided by the root of their standard deviation: in their own units, inputs that vary little would not
+    count; divided by all of it, they would count as much as those that vary a lot, noise included.
+
+    Args:
+        x: Inputs; all of them vary.
+        parts: Examples of each class, or of each range of real labels.
+
+    Returns:
+        The moments.
+    """
+    spread = x.std(axis=0)
+    typical = float(np.exp(np.log(spread).mean()))
+    z = x / np.sqrt(spread * typical)
+    even, odd, pairs = [_row(spread, spread / np.sqrt(2 * len(x)))], [_mean_row(x)], []
+    for part in parts:
+        inside = z[part]
+        odd.append(_mean_row(inside))
+        covariance = np.cov(inside.T, bias=True).reshape(x.shape[1], x.shape[1])
+        variance = np.diag(covariance)
+        noise = (np.outer(variance, variance) + covariance**2) / len(part)
+        pairs.append(covariance / np.sqrt(noise.mean() + 1e-300))
+    return Moments(np.stack(even), np.stack(odd), np.stack(pairs) / np.sqrt(2))
+
+
+def inputs_that_vary(x: Float64[np.ndarray, "n dim"]) -> Bool[np.ndarray, " dim"]:
+    """Whether each input differs from its usual value often enough to tell its place among the others.
+
+    The border lies in the widest gap near `RAREST` examples, because inputs that take each other's places vary about
+    equally often.
+
+    Args:
+        x: Inputs.
+
+    Returns:
+        False for the inputs to set aside.
+    """
+    often = np.array([len(column) - np.unique(column, return_counts=True)[1].max() for column in x.T])
+    near = np.sort(often[(often > RAREST / ROOM) & (often < RAREST * ROOM)])
+    edges = np.concatenate([[RAREST / ROOM], near, [RAREST * ROOM]])
+    widest = int(np.argmax(np.diff(np.log(edges))))
+    return often >= np.sqrt(edges[widest] * edges[widest + 1])
+
+
+def _mean_row(x: Float64[np.ndarray, "n dim"]) -> Float64[np.ndarray, " dim"]:
+    return _row(x.mean(axis=0), x.std(axis=0) / np.sqrt(len(x)))
+
+
+def _row(value: Float64[np.ndarray, " dim"], noise: Float64[np.ndarray, " dim"]) -> Float64[np.ndarray, " dim"]:
+    return value / np.sqrt(np.mean(noise**2) + 1e-300)

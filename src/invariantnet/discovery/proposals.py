@@ -1,0 +1,283 @@
+"""Which symmetries are worth a test: permutations that leave moments of the data, or of predictors, almost alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from invariantnet.discovery._matching import Limits, Moments, as_start, match, starts, stay
+from invariantnet.discovery.gradients import moments_of_gradients
+from invariantnet.discovery.moments import moments_given_labels, parts_of
+from invariantnet.discovery.predictors import AnyPredictor, Labelled
+from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices, extend
+
+FEW_INPUTS = 16
+"""Inputs up to which every pair is tried: which permutation, if any, brings one input to the place of another?"""
+
+STARTS = 24
+"""Random starts of the search among many inputs, with an anchor each: a pair of inputs that look alike."""
+
+ALIKE = 6
+"""Inputs most alike to a given one, among which an anchor is drawn."""
+
+KEPT = 5
+"""Permutations of each source that become proposals: each further one costs every other a little power."""
+
+LEVELS = 3
+"""Partitions into exchangeable inputs that become proposals, at the widest gaps of the clustering."""
+
+NEARLY_AS_GOOD = 1.3
+"""Ratio of misfits up to which permutations are also proposed together, as the group that they generate."""
+
+LARGEST_JOIN = 4096
+"""Elements of a joint proposal at most: noisy permutations soon generate nearly all permutations."""
+
+Source = Literal["inputs", "predictions"]
+"""Moments of inputs given labels, or of the gradients of a predictor."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A symmetry that is worth a test.
+
+    Args:
+        generators: Index arrays, signs included.
+        source: Where it comes from.
+        kind: One permutation, several together, or exchanges of inputs within parts.
+        misfit: Mean squared change of the moments, in units of noise.
+    """
+
+    generators: Indices
+    source: Source
+    kind: Literal["permutation", "together", "exchanges"]
+    misfit: float
+
+
+def propose(
+    past: Labelled, predictor: AnyPredictor, rng: np.random.Generator, *, signed: bool
+) -> list[Proposal]:
+    """Propose symmetries of the labels, and of inputs and labels.
+
+    Args:
+        past: Examples that no test uses.
+        predictor: A predictor without symmetry, whose gradients are used.
+        rng: Source of randomness.
+        signed: Whether to propose changes of sign too.
+
+    Returns:
+        The proposals, each group once.
+    """
+    of_inputs = moments_given_labels(past.x, parts_of(past.y, classes=past.classes is not None))
+    found = _from_moments(of_inputs, "inputs", rng, signed=signed)
+    of_gradients = moments_of_gradients(past, predictor, rng)
+    if of_gradients is not None:
+        found += _from_moments(of_gradients, "predictions", rng, signed=signed)
+    return _distinct(found)
+
+
+def search(
+    moments: Moments, rng: np.random.Generator, *, signed: bool
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Find permutations that leave moments almost alone.
+
+    Args:
+        moments: What to leave alone.
+        rng: Source of randomness.
+        signed: Whether signs may change.
+
+    Returns:
+        Misfits and index arrays, the best first; none is a power of another.
+    """
+    dim = moments.dim
+    tried = _all_pairs(moments, rng, signed=signed) if dim <= FEW_INPUTS else _anchored(moments, rng, signed=signed)
+    if dim > 1:
+        everything = Limits.all_move(dim, signed=signed)
+        tried += [match(moments, everything, start) for start in starts(everything, rng, STARTS // 2)]
+    identity = np.arange(dim)
+    moving = {index.tobytes(): index for index in tried if not np.array_equal(index, identity)}
+    typical = float(exchange_misfits(moments).mean())
+    judged = [(moments.misfit(index), index) for index in moving.values()]
+    ranked = sorted(judged, key=lambda pair: -surprise(*pair, typical))
+    kept: list[tuple[float, Int64[np.ndarray, " dim"]]] = []
+    covered: set[bytes] = set()
+    for misfit, index in ranked:
+        if index.tobytes() not in covered:
+            kept.append((misfit, index))
+            covered |= {power.tobytes() for power in _powers(index)}
+    return kept
+
+
+def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) -> float:
+    """How hard it would be to find such a permutation by chance.
+
+    Among many inputs there are always two that are alike; a permutation that moves all of them and fits is no chance.
+
+    Args:
+        misfit: Misfit of the permutation.
+        index: The permutation.
+        typical: Misfit of a typical exchange of two inputs.
+
+    Returns:
+        Number of moved inputs, times the log of the ratio of the misfits.
+    """
+    moved = int((index != np.arange(len(index))).sum())
+    return moved * float(np.log((typical + 1e-12) / (misfit + 1e-12)))
+
+
+def exchanges(moments: Moments) -> list[tuple[float, Indices]]:
+    """Find partitions of the inputs into parts whose members can all be exchanged.
+
+    Args:
+        moments: What exchanges leave almost alone.
+
+    Returns:
+        Misfit of the worst exchange and transpositions of neighbours within parts, for the partitions at the widest
+        gaps of a clustering by misfit.
+    """
+    dim = moments.dim
+    if dim < 2:
+        return []
+    distance = exchange_misfits(moments)
+    tree = linkage(squareform(distance, checks=False), "complete")
+    heights = np.append(tree[:, 2], np.inf)
+    ratios = np.log(heights[1:].clip(1e-9, 1e9) / heights[:-1].clip(1e-9))
+    levels = np.argsort(-ratios[:-1], kind="stable")[:LEVELS] if dim > 2 else np.array([], int)
+    # All inputs exchangeable is always worth a test: the labels of sets are like that.
+    found = []
+    for level in sorted({*levels.tolist(), dim - 2}):
+        labels = fcluster(tree, heights[level] + 1e-12, "distance")
+        generators = _neighbour_exchanges(labels)
+        found.append((float(heights[level]), generators))
+    return found
+
+
+def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
+    """Misfit of the exchange of any two inputs."""
+    dim = moments.dim
+    singles = np.concatenate([moments.even, moments.odd])
+    loss = 2 * _square_distances(singles.T)
+    for matrix in moments.pairs:
+        whole = 4 * _square_distances(matrix)
+        diagonal = np.diag(matrix)
+        # The entries within the pair are exchanged with one another.
+        own = (diagonal[:, None] - matrix) ** 2 + (matrix - diagonal[None, :]) ** 2
+        loss += whole - 4 * own + 2 * (diagonal[:, None] - diagonal[None, :]) ** 2
+    count = 2 * len(singles) + (dim**2 - (dim - 2) ** 2) * len(moments.pairs)
+    np.fill_diagonal(loss, 0.0)
+    return loss.clip(0) / count
+
+
+def _from_moments(
+    moments: Moments, source: Source, rng: np.random.Generator, *, signed: bool
+) -> list[Proposal]:
+    found = search(moments, rng, signed=signed)[:KEPT]
+    proposals = [Proposal(index[None], source, "permutation", misfit) for misfit, index in found]
+    proposals += [
+        Proposal(generators, source, "exchanges", misfit)
+        for misfit, generators in exchanges(moments)
+        if len(generators)
+    ]
+    return proposals + _together(found, source)
+
+
+def _together(found: Sequence[tuple[float, Int64[np.ndarray, " dim"]]], source: Source) -> list[Proposal]:
+    """Propose groups that several permutations generate."""
+    proposals = []
+    good = [(m, index) for m, index in found if m <= NEARLY_AS_GOOD * found[0][0]]
+    for count in sorted({2, len(good)}):
+        if 2 <= count <= len(good):
+            generators = np.stack([index for _, index in good[:count]])
+            if order_of(generators, LARGEST_JOIN) is not None:
+                proposals.append(Proposal(generators, source, "together", good[count - 1][0]))
+    return proposals
+
+
+def order_of(generators: Indices, most: int) -> int | None:
+    """Number of elements of a group; None if there are too many."""
+    try:
+        return len(close_indices(generators, most, "the group"))
+    except TooManyElementsError:
+        return None
+
+
+def _distinct(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """Keep the first of equal groups, where that can be told."""
+    kept: list[Proposal] = []
+    keys: set[bytes | frozenset[bytes]] = set()
+    for proposal in proposals:
+        key: bytes | frozenset[bytes]
+        try:
+            elements = close_indices(proposal.generators, 128, "the proposal")
+            key = frozenset(element.tobytes() for element in elements)
+        except TooManyElementsError:
+            key = np.unique(proposal.generators, axis=0).tobytes()
+        if key not in keys:
+            keys.add(key)
+            kept.append(proposal)
+    return kept
+
+
+def _all_pairs(
+    moments: Moments, rng: np.random.Generator, *, signed: bool
+) -> list[Int64[np.ndarray, " dim"]]:
+    dim = moments.dim
+    found = []
+    for i in range(dim):
+        for j in range(i, dim):
+            for negative in ([False, True] if signed else [False]):
+                if i == j and not negative:
+                    continue
+                limits = Limits.one_moves(dim, i, j, negative=negative, signed=signed)
+                found += [match(moments, limits, start) for start in [stay(dim), *starts(limits, rng, 1)]]
+    return found
+
+
+def _anchored(moments: Moments, rng: np.random.Generator, *, signed: bool) -> list[Int64[np.ndarray, " dim"]]:
+    dim = moments.dim
+    profile = np.concatenate([moments.even, np.abs(moments.odd), np.sort(moments.pairs, axis=2)[:, :, ::-1].sum(2)])
+    profile = np.concatenate([profile, moments.pairs[:, np.arange(dim), np.arange(dim)]])
+    distance = _square_distances(profile.T)
+    found = []
+    for _ in range(STARTS):
+        i = int(rng.integers(dim))
+        j = int(rng.choice(np.argsort(distance[i], kind="stable")[1 : ALIKE + 1]))
+        limits = Limits.one_moves(dim, i, j, negative=signed and rng.random() < 0.5, signed=signed)
+        found += [match(moments, limits, start) for start in starts(limits, rng, 1)]
+    return found
+
+
+def refine(moments: Moments, index: Int64[np.ndarray, " dim"], *, signed: bool) -> Int64[np.ndarray, " dim"]:
+    """Improve a permutation on better moments, starting where it is; its fixed points may begin to move."""
+    dim = moments.dim
+    free = Limits(np.ones((dim, dim), bool), np.full((dim, dim), signed))
+    return match(moments, free, as_start(index))
+
+
+def _neighbour_exchanges(labels: Int64[np.ndarray, " dim"]) -> Indices:
+    dim, found = len(labels), []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        for a, b in zip(members[:-1], members[1:], strict=True):
+            exchange = np.arange(dim)
+            exchange[[a, b]] = b, a
+            found.append(exchange)
+    return np.array(found, dtype=np.int64).reshape(-1, dim)
+
+
+def _powers(index: Int64[np.ndarray, " dim"], most: int = 64) -> list[Int64[np.ndarray, " dim"]]:
+    """Powers of an index array until the identity, and its inverse."""
+    dim, forward = len(index), extend(index)
+    found, power = [np.argsort(forward)[:dim]], index
+    while not np.array_equal(power, np.arange(dim)) and len(found) < most:
+        found.append(power)
+        power = forward[power]
+    return found
+
+
+def _square_distances(rows: Float64[np.ndarray, "dim k"]) -> Float64[np.ndarray, "dim dim"]:
+    squares = (rows**2).sum(axis=1)
+    return (squares[:, None] + squares - 2 * rows @ rows.T).clip(0)

@@ -1,0 +1,120 @@
+"""What discovery found, in numbers and in words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int64
+
+from invariantnet.discovery.structure import describe
+from invariantnet.symmetries.group import Group
+
+SURE = 0.95
+"""Probability from which a verdict calls the group exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """One proposal and its test.
+
+    Args:
+        generators: Index arrays, signs included.
+        source: What it was proposed from: the inputs, or predictions.
+        kind: One permutation, several together, or exchanges within parts.
+        log_e_value: Log evidence against "symmetrising gains nothing"; log 20 = 3 is level 0.05 for a single test.
+        accepted: Whether the null hypothesis was rejected, all tests considered.
+    """
+
+    generators: Int64[np.ndarray, "generators dim"]
+    source: str
+    kind: str
+    log_e_value: float
+    accepted: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """The outcome of `discover`.
+
+    Args:
+        group: The symmetry that was found; trivial if none was.
+        tested: Every proposal with its e-value.
+        log_e_value: Of the group itself, on the same labels.
+        exact_probability: Probability that it is exactly this group, among the candidates that were compared; 0 if
+            nothing was found.
+        of_inputs: Whether the inputs themselves have the symmetry, so that copies occur in the data.
+        log_e_value_against_inputs: Log evidence against that, from inputs alone, without any network.
+        set_aside: Inputs that vary too little, or whose places cannot be told; the group leaves them alone.
+        examples: Number of examples.
+        judged: Number of labels that no proposal had seen.
+        alpha: Level of the tests.
+    """
+
+    group: Group
+    tested: tuple[Tested, ...]
+    log_e_value: float
+    exact_probability: float
+    of_inputs: bool
+    log_e_value_against_inputs: float
+    set_aside: tuple[int, ...]
+    examples: int
+    judged: int
+    alpha: float
+
+    @property
+    def generators(self) -> Int64[np.ndarray, "generators dim"]:
+        """Generators of the group, as index arrays."""
+        return np.asarray(self.group.generators)
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a symmetry."""
+        return self.group.order > 1
+
+    @property
+    def exact(self) -> bool:
+        """Whether the verdict calls the group exactly right."""
+        return self.found and self.exact_probability >= SURE
+
+    @property
+    def verdict(self) -> str:
+        """What was found, how sure it is, and what could not be seen."""
+        return " ".join([*self._claim(), *self._limits()])
+
+    def _claim(self) -> list[str]:
+        if not self.found:
+            most = max((t.log_e_value for t in self.tested), default=0.0)
+            return [
+                f"No symmetry found: none of {len(self.tested)} proposals predicts unseen labels better than no "
+                f"symmetry (largest log e-value {most:.1f}).",
+                "There may still be one that these examples are too few to show.",
+            ]
+        accepted = sum(t.accepted for t in self.tested)
+        words = [
+            f"There is a symmetry: {accepted} of {len(self.tested)} proposals predict unseen labels better (largest "
+            f"log e-value {max(t.log_e_value for t in self.tested):.1f}, false discovery rate at most {self.alpha:g}).",
+            f"The group is {describe(self.group)}.",
+        ]
+        if self.exact:
+            words.append(f"It is exactly this group with probability {self.exact_probability:.3f}.")
+        else:
+            words.append(
+                f"It need not be exactly this group (probability {self.exact_probability:.2f}): a similar one "
+                "explains the data about as well."
+            )
+        if self.of_inputs:
+            words.append("Inputs have it too: nothing tells them from their copies.")
+        else:
+            words.append("Only the labels have it: inputs can be told from their copies.")
+        return words
+
+    def _limits(self) -> list[str]:
+        words = [f"Judged on {self.judged:,} labels of {self.examples:,} examples."]
+        if self.set_aside:
+            words.append(
+                f"{len(self.set_aside)} of {self.group.dim} inputs were set aside, because they vary too rarely or "
+                "their places cannot be told."
+            )
+        return words
+
+    def __str__(self) -> str:
+        return self.verdict

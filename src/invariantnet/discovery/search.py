@@ -1,0 +1,174 @@
+"""Find symmetries that nobody named."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64, Shaped
+
+from invariantnet._system.progress import meter
+from invariantnet.discovery._matching import Moments
+from invariantnet.discovery.closing import Closed, Closing
+from invariantnet.discovery.evalues import e_bh
+from invariantnet.discovery.gradients import moments_of_gradients
+from invariantnet.discovery.judging import Judge
+from invariantnet.discovery.moments import inputs_that_vary, moments_given_labels, parts_of
+from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
+from invariantnet.discovery.proposals import Proposal, Source, propose
+from invariantnet.discovery.result import Discovery, Tested
+from invariantnet.symmetries._closure import Indices
+from invariantnet.symmetries.group import Group
+
+MOST_INPUTS = 2000
+"""Inputs that vary, at most: matching takes time that grows with their third power."""
+
+FEWEST = 40
+"""Examples below which nothing can be found: half of them propose, the others judge."""
+
+PROPOSING = 0.5
+"""Share of the examples that propose; the others judge."""
+
+
+def discover(
+    X: Any, y: Any, *, alpha: float = 0.05, random_state: int | None = None, verbose: int = 0
+) -> Discovery:
+    """Find the permutations of inputs, with changes of sign, to which labels are invariant.
+
+    Half of the examples propose permutations that leave moments alone; the other half judges whether predictions
+    improve when they are made invariant.
+
+    Args:
+        X: Inputs, one row per example; further axes are flattened.
+        y: Labels: classes, or real numbers.
+        alpha: Largest expected share of false discoveries.
+        random_state: Seed of the split and of the search.
+        verbose: 1 to show progress on standard error.
+
+    Returns:
+        What was found, with everything that was tested.
+
+    Raises:
+        ValueError: If the data cannot be used.
+    """
+    x, labels, classes = _checked(X, y, alpha)
+    rng = np.random.default_rng(random_state)
+    order = rng.permutation(len(x))
+    examples = Labelled(x[order], labels[order], classes)
+    first = round(PROPOSING * len(x))
+    live = inputs_that_vary(examples.x[:first]) if len(x) >= FEWEST else np.zeros(x.shape[1], bool)
+    if live.sum() > MOST_INPUTS:
+        raise ValueError(
+            f"{live.sum():,} inputs vary, and discovery compares at most {MOST_INPUTS:,}: shrink images, or choose "
+            "columns."
+        )
+    if not live.any():
+        return _nothing(x, (), live, alpha, 0)
+    seen = Labelled(examples.x[:, live], examples.y, classes)
+    with meter("discovering symmetries", visible=verbose > 0) as update:
+        return _Search(seen, first, rng, alpha, update).run(live, x.shape[1])
+
+
+class _Search:
+    """One search: propose, test, close."""
+
+    def __init__(self, examples: Labelled, first: int, rng: np.random.Generator, alpha: float, update: Any) -> None:
+        self.examples, self.first, self.rng, self.alpha, self.update = examples, first, rng, alpha, update
+        self.signed = bool(((examples.x < 0).any(axis=0) & (examples.x > 0).any(axis=0)).any())
+        self.predictor: AnyPredictor = choose(examples[:first])
+        self.judge = Judge(self.predictor, examples, first)
+
+    def run(self, live: Bool[np.ndarray, " all"], dim: int) -> Discovery:
+        """Propose, test and close."""
+        self.update(0.0, "looking for permutations that leave moments alone")
+        proposals = propose(self.examples[: self.first], self.predictor, self.rng, signed=self.signed)
+        values = []
+        for i, proposal in enumerate(proposals):
+            self.update(0.2 + 0.5 * i / len(proposals), f"testing {i + 1} of {len(proposals)} proposals")
+            values.append(self.judge.log_e_value(proposal.generators))
+        accepted = e_bh(values, self.alpha)
+        tested = tuple(
+            Tested(_widened(p.generators, live), p.source, p.kind, value, bool(yes))
+            for p, value, yes in zip(proposals, values, accepted, strict=True)
+        )
+        judged = len(self.examples) - self.first
+        if not accepted.any():
+            return _nothing(np.zeros((len(self.examples), dim)), tested, live, self.alpha, judged)
+        self.update(0.7, "choosing among what passed")
+        return self._discovery(self._close(proposals, accepted), tested, live)
+
+    def _close(self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"]) -> Closed:
+        parts = parts_of(self.examples.y, classes=self.examples.classes is not None)
+        moments: dict[Source, Moments] = {"inputs": moments_given_labels(self.examples.x, parts)}
+        gradients = moments_of_gradients(self.examples, self.predictor, self.rng)
+        if gradients is not None:
+            moments["predictions"] = gradients
+        closing = Closing(self.judge, moments, self.signed)
+        return closing.close([p for p, yes in zip(proposals, accepted, strict=True) if yes])
+
+    def _discovery(self, closed: Closed, tested: tuple[Tested, ...], live: Bool[np.ndarray, " all"]) -> Discovery:
+        aside = ~live
+        aside[np.flatnonzero(live)[closed.unclear]] = True
+        return Discovery(
+            group=Group("discovered", _widened(closed.generators, live)),
+            tested=tested,
+            log_e_value=self.judge.log_e_value(closed.generators),
+            exact_probability=closed.probability,
+            of_inputs=closed.of_inputs,
+            log_e_value_against_inputs=self.judge.log_e_value_against_inputs(closed.generators),
+            set_aside=tuple(np.flatnonzero(aside).tolist()),
+            examples=len(self.examples),
+            judged=len(self.examples) - self.first,
+            alpha=self.alpha,
+        )
+
+
+def _nothing(
+    x: Float64[np.ndarray, "n dim"],
+    tested: tuple[Tested, ...],
+    live: Bool[np.ndarray, " dim"],
+    alpha: float,
+    judged: int,
+) -> Discovery:
+    return Discovery(
+        group=Group.from_permutations([list(range(x.shape[1]))], "trivial"),
+        tested=tested,
+        log_e_value=0.0,
+        exact_probability=0.0,
+        of_inputs=False,
+        log_e_value_against_inputs=0.0,
+        set_aside=tuple(np.flatnonzero(~live).tolist()),
+        examples=len(x),
+        judged=judged,
+        alpha=alpha,
+    )
+
+
+def _widened(generators: Indices, live: Bool[np.ndarray, " all"]) -> Indices:
+    """Let index arrays on the inputs that vary act on all inputs."""
+    places = np.flatnonzero(live)
+    dim, few = len(live), len(places)
+    wide = np.tile(np.arange(dim), (len(generators), 1))
+    wide[:, places] = places[generators % few] + dim * (generators >= few)
+    return wide
+
+
+def _checked(
+    X: Any, y: Any, alpha: float
+) -> tuple[Float64[np.ndarray, "n dim"], Shaped[np.ndarray, " n"], int | None]:
+    """Inputs as a matrix, labels as class numbers or real numbers, and the number of classes."""
+    x = np.asarray(X)
+    if x.ndim < 2 or x.dtype.kind not in "biuf":
+        raise ValueError(f"inputs of shape {x.shape} and type {x.dtype} are no matrix: pass n×D real numbers.")
+    x = x.reshape(len(x), -1).astype(np.float64)
+    labels = np.asarray(y)
+    if labels.shape != (len(x),):
+        raise ValueError(f"{len(x)} inputs have labels of shape {labels.shape}: pass one label per input.")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha!r}: pass a level between 0 and 1, such as 0.05.")
+    if not np.isfinite(x).all():
+        raise ValueError("X holds NaN or infinite values: clean or drop those examples.")
+    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
+        if not np.isfinite(labels).all():
+            raise ValueError("y holds NaN or infinite values: drop those examples.")
+        return x, labels.astype(np.float64), None
+    names, numbers = np.unique(labels, return_inverse=True)
+    return x, numbers.astype(np.int64), len(names)
