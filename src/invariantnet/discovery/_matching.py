@@ -53,10 +53,25 @@ class Moments:
 
     def loss(self, index: Int64[np.ndarray, " dim"]) -> float:
         """Squared change of all numbers under an index array; an index of at least `dim` changes the sign."""
+        return float(self.row_losses(index).sum())
+
+    def averaged(self, elements: Int64[np.ndarray, "copies dim"]) -> "Moments":
+        """Mean over the elements of a group: the same moments, with less noise, if the group is true."""
+        even, odd, pairs = (np.zeros_like(numbers) for numbers in (self.even, self.odd, self.pairs))
+        for index in elements:
+            to, sign = index % self.dim, np.where(index < self.dim, 1.0, -1.0)
+            even += self.even[:, to]
+            odd += sign * self.odd[:, to]
+            pairs += self.pairs[:, to][:, :, to] * np.outer(sign, sign)
+        return Moments(even / len(elements), odd / len(elements), pairs / len(elements))
+
+    def row_losses(self, index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, " dim"]:
+        """Squared change of the numbers of each input."""
         to, sign = index % self.dim, np.where(index < self.dim, 1.0, -1.0)
         moved = self.pairs[:, to][:, :, to] * np.outer(sign, sign)
-        change = np.sum((self.even - self.even[:, to]) ** 2) + np.sum((self.odd - sign * self.odd[:, to]) ** 2)
-        return float(change + np.sum((self.pairs - moved) ** 2))
+        change = ((self.even - self.even[:, to]) ** 2).sum(axis=0)
+        change += ((self.odd - sign * self.odd[:, to]) ** 2).sum(axis=0)
+        return np.asarray(change + ((self.pairs - moved) ** 2).sum(axis=(0, 2)))
 
     def misfit(self, index: Int64[np.ndarray, " dim"]) -> float:
         """Mean squared change of the numbers that the index array moves: about 2 for a true symmetry."""
@@ -125,17 +140,75 @@ def starts(limits: Limits, rng: np.random.Generator, count: int) -> list[Float64
     """Draw random shares within the limits, nearly doubly stochastic."""
     found = []
     for _ in range(count):
-        shares = rng.random((2, *limits.plus.shape)) * np.stack([limits.plus, limits.minus])
-        for _ in range(10):
-            shares /= shares.sum(axis=(0, 2), keepdims=True).clip(1e-12)
-            shares /= shares.sum(axis=(0, 1), keepdims=True).clip(1e-12)
-        found.append(shares)
+        found.append(_balanced(rng.random((2, *limits.plus.shape)) * np.stack([limits.plus, limits.minus])))
     return found
+
+
+def _balanced(shares: Float64[np.ndarray, "2 dim dim"]) -> Float64[np.ndarray, "2 dim dim"]:
+    """Scale rows and columns until all of them nearly sum to 1."""
+    for _ in range(10):
+        shares = shares / shares.sum(axis=(0, 2), keepdims=True).clip(1e-12)
+        shares = shares / shares.sum(axis=(0, 1), keepdims=True).clip(1e-12)
+    return shares
+
+
+def anchored(moments: Moments, i: int, j: int, limits: Limits) -> Float64[np.ndarray, "2 dim dim"]:
+    """Start where inputs are alike if input j takes the place of input i.
+
+    Input l may take the place of input k if it is related to j as k is to i. This breaks the tie between the elements
+    of a group, which otherwise get stuck halfway between two of them.
+
+    Args:
+        moments: What to leave alone.
+        i: A place.
+        j: The input that takes it.
+        limits: Where each input may go.
+
+    Returns:
+        Shares of each input that start in each place.
+    """
+    singles = np.concatenate([moments.even, moments.odd])
+    to = np.concatenate([moments.pairs[:, i], singles]).T
+    by = np.concatenate([moments.pairs[:, j], singles]).T
+    distance = (to**2).sum(axis=1)[:, None] + (by**2).sum(axis=1) - 2 * to @ by.T
+    shares = np.exp(-(distance - distance.min(axis=1, keepdims=True)) / 4) + 1e-6
+    return _balanced(np.stack([shares * limits.plus, 1e-6 * limits.minus]))
 
 
 def stay(dim: int) -> Float64[np.ndarray, "2 dim dim"]:
     """Start where every input is at home, but leans to all other places alike."""
     return np.stack([np.eye(dim) / 2 + 1 / (2 * dim), np.zeros((dim, dim))])
+
+
+def improve(
+    moments: Moments, limits: Limits, index: Int64[np.ndarray, " dim"], rng: np.random.Generator, rounds: int
+) -> Int64[np.ndarray, " dim"]:
+    """Search again from where the best part of the inputs goes, with the others anywhere, as long as that helps.
+
+    A search may end with one part of the inputs moved by one element of a group, and the rest by another.
+
+    Args:
+        moments: What to leave alone.
+        limits: Where each input may go.
+        index: The index array to improve.
+        rng: Source of randomness.
+        rounds: Failed attempts after which to stop.
+
+    Returns:
+        An index array that is at least as good.
+    """
+    best, least, failed = index, moments.loss(index), 0
+    while failed < rounds:
+        rows = moments.row_losses(best)
+        good = rows <= np.quantile(rows, rng.uniform(0.2, 0.7))
+        shares = rng.random((2, moments.dim, moments.dim)) * np.stack([limits.plus, limits.minus])
+        shares[:, good] = as_start(best)[:, good] + 1e-9
+        found = match(moments, limits, _balanced(shares))
+        loss = moments.loss(found)
+        failed = 0 if loss < least * (1 - 1e-9) else failed + 1
+        if loss < least:
+            best, least = found, loss
+    return best
 
 
 def as_start(index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, "2 dim dim"]:

@@ -1,5 +1,6 @@
 """Ridge regression on features or a kernel, judged on each example by what the others say about it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,14 +124,13 @@ def fit_features(
     targets = start.targets(y)
     rotated = features @ vectors
     projected = rotated.T @ targets
-    best: Fit | None = None
+    best = _Best(start, y)
     for ridge in RIDGES * max(1e-300, values.sum() / len(features)):
         shrunk = projected / (values + ridge)[:, None]
         leverage = (rotated**2) @ (1 / (values + ridge))
-        left_out = targets - (targets - rotated @ shrunk) / (1 - leverage).clip(1e-6)[:, None]
-        best = _better(best, vectors @ shrunk, left_out, start, y)
-    assert best is not None
-    return best
+        error = (targets - rotated @ shrunk) / (1 - leverage).clip(1e-6)[:, None]
+        best.offer(shrunk, error)
+    return best.fit(lambda shrunk: vectors @ shrunk, targets)
 
 
 def fit_kernel(kernel: Float64[np.ndarray, "n n"], y: Shaped[np.ndarray, " n"], classes: int | None) -> Fit:
@@ -150,22 +150,34 @@ def fit_kernel(kernel: Float64[np.ndarray, "n n"], y: Shaped[np.ndarray, " n"], 
     targets = start.targets(y)
     rotated = vectors.T @ targets
     squares = vectors**2
-    best: Fit | None = None
+    best = _Best(start, y)
     for ridge in RIDGES * max(1e-300, values.mean()):
-        coefficients = vectors @ (rotated / (values + ridge)[:, None])
-        left_out = targets - coefficients / (squares @ (1 / (values + ridge)))[:, None]
-        best = _better(best, coefficients, left_out, start, y)
-    assert best is not None
-    return best
+        shrunk = rotated / (values + ridge)[:, None]
+        best.offer(shrunk, (vectors @ shrunk) / (squares @ (1 / (values + ridge)))[:, None])
+    return best.fit(lambda shrunk: vectors @ shrunk, targets)
 
 
-def _better(
-    best: Fit | None,
-    coefficients: Float64[np.ndarray, "m outputs"],
-    left_out: Float64[np.ndarray, "n outputs"],
-    start: Classes | Reals,
-    y: Shaped[np.ndarray, " n"],
-) -> Fit:
-    calibration = start.calibrated(left_out, y)
-    score = float(calibration.log_prob(left_out, y).sum())
-    return Fit(coefficients, score, calibration) if best is None or score > best.score else best
+@dataclass
+class _Best:
+    """The penalty with the smallest squared error of labels that were left out."""
+
+    start: Classes | Reals
+    y: Shaped[np.ndarray, " n"]
+    shrunk: Float64[np.ndarray, "m outputs"] | None = None
+    error: Float64[np.ndarray, "n outputs"] | None = None
+    square: float = np.inf
+
+    def offer(self, shrunk: Float64[np.ndarray, "m outputs"], error: Float64[np.ndarray, "n outputs"]) -> None:
+        square = float((error**2).sum())
+        if square < self.square:
+            self.shrunk, self.error, self.square = shrunk, error, square
+
+    def fit(
+        self,
+        turn_back: Callable[[Float64[np.ndarray, "m outputs"]], Float64[np.ndarray, "m outputs"]],
+        targets: Float64[np.ndarray, "n outputs"],
+    ) -> Fit:
+        assert self.shrunk is not None and self.error is not None
+        left_out = targets - self.error
+        calibration = self.start.calibrated(left_out, self.y)
+        return Fit(turn_back(self.shrunk), float(calibration.log_prob(left_out, self.y).sum()), calibration)

@@ -13,16 +13,19 @@ from jaxtyping import Bool, Float64, Int64
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.copies import symmetry_of
-from invariantnet.discovery.judging import Judge, group_fit, moves, worst_inputs
+from invariantnet.discovery.judging import Judge, group_fit, moment_test, moves, worst_inputs
 from invariantnet.discovery.proposals import (
     FEW_INPUTS,
+    KEPT,
     LARGEST_JOIN,
     Proposal,
     Source,
     exchange_misfits,
     exchanges,
     order_of,
+    ranked,
     refine,
+    search,
 )
 from invariantnet.symmetries._closure import Indices, extend
 from invariantnet.symmetries._orbits import signed_orbits
@@ -36,6 +39,16 @@ UNRESOLVED = 3.0
 
 MOST_SET_ASIDE = 0.35
 """Share of the moved inputs that may be set aside; if more are unclear, the verdict is that much less sure."""
+
+MOST_NOISE = 2.5
+"""Ratio to the expected noise up to which a further element may change averaged moments."""
+
+WORTH_JOINING = 1.0
+"""Nats that a larger group has to gain: two versions of one element, one of them noisy, generate a group that
+predicts about as well as either."""
+
+GROWTHS = 3
+"""Rounds in which a group looks for further elements."""
 
 OUTLIER = 4.0
 """Ratio of the misfit of an orbit to the typical one above which the orbit does not belong to the symmetry."""
@@ -59,8 +72,8 @@ class Candidate:
     against_inputs: float
 
     def weight(self, *, of_inputs: bool) -> float:
-        """Log weight in the posterior; what speaks against the inputs counts if they are to have the symmetry."""
-        return self.gain - (max(0.0, self.against_inputs) if of_inputs else 0.0)
+        """Log weight in the posterior; none if the inputs are to have the symmetry, and do not."""
+        return -np.inf if of_inputs and self.against_inputs >= REJECTED else self.gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +101,13 @@ class Closing:
         judge: Scores groups on labels.
         moments: Moments of all examples, by source.
         signed: Whether signs may change.
+        rng: Source of randomness.
     """
 
     judge: Judge
     moments: dict[Source, Moments]
     signed: bool
+    rng: np.random.Generator
     _candidates: dict[bytes, Candidate] = field(default_factory=dict)
 
     def close(self, accepted: list[Proposal]) -> Closed:
@@ -101,18 +116,21 @@ class Closing:
         of_inputs = self._inputs_have_it(pool)
         best = self._joined(pool, of_inputs=of_inputs)
         moments = self.moments.get("inputs" if of_inputs else "predictions")
+        if moments is not None:
+            best = self._grown(best, moments, of_inputs=of_inputs)
         unclear = np.zeros(self.judge.examples.x.shape[1], bool)
         rivals: list[float] = []
         if moments is not None and of_inputs:
             best = self._polished(best, moments)
             best, unclear = self._without_outliers(best, moments)
-            best, also_unclear, rivals = self._without_unresolved(best, moments)
-            unclear |= also_unclear
+            unresolved, rivals = self._unresolved(best, moments)
+            unclear |= unresolved
         elif moments is not None:
             best, rivals = self._polished_by_labels(best, moments)
-        others = [c for c in self._alternatives(best) if c is not best]
-        weights = [best.weight(of_inputs=of_inputs)]
-        weights += [c.weight(of_inputs=of_inputs) for c in others] + [weights[0] - gap for gap in rivals]
+        others = self._alternatives(best, unclear)
+        tested = moments if of_inputs else None
+        weights = [best.gain] + [best.gain - gap for gap in rivals]
+        weights += [c.weight(of_inputs=of_inputs) - self._penalty(c, [best], tested) for c in others]
         probability = float(np.exp(weights[0] - np.logaddexp.reduce(weights)))
         return Closed(best.generators, probability, of_inputs, unclear)
 
@@ -132,6 +150,11 @@ class Closing:
         return self._candidates[key]
 
     def _pool(self, accepted: list[Proposal]) -> Iterable[Indices]:
+        """Accepted proposals, the same refined, and permutations found from the moments of all examples."""
+        for source in dict.fromkeys(p.source for p in accepted if p.kind != "exchanges"):
+            if source in self.moments:
+                found = search(self.moments[source], self.rng, signed=self.signed)[:KEPT]
+                yield from (index[None] for _, index in found)
         for proposal in accepted:
             yield proposal.generators
             moments = self.moments.get(proposal.source)
@@ -151,16 +174,47 @@ class Closing:
 
     def _joined(self, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
         """Join candidates as long as the join has more weight than the best so far."""
-        best = max(pool, key=lambda c: c.weight(of_inputs=of_inputs))
+        moments = self.moments.get("inputs") if of_inputs else None
+        best = max(pool, key=lambda c: c.weight(of_inputs=of_inputs) - self._penalty(c, pool, moments))
         improved = True
         while improved:
             improved = False
             for other in sorted(pool, key=lambda c: -c.weight(of_inputs=of_inputs)):
                 joined = self.candidate(np.concatenate([best.generators, other.generators]))
-                if joined is not None and joined.weight(of_inputs=of_inputs) > best.weight(of_inputs=of_inputs):
-                    if not _same_group(joined.generators, best.generators):
-                        improved = True
-                    best = joined
+                if joined is not None and self._is_better(joined, best, of_inputs=of_inputs):
+                    best, improved = joined, True
+        return best
+
+    def _penalty(self, candidate: Candidate, others: list[Candidate], moments: Moments | None) -> float:
+        """Nats by which moments speak against a candidate, as compared with the one that they fit best."""
+        if moments is None or candidate.weight(of_inputs=True) == -np.inf:
+            return 0.0
+        tests = [moment_test(moments, symmetry_of(c.generators)) for c in others if c.against_inputs < REJECTED]
+        own = moment_test(moments, symmetry_of(candidate.generators))
+        return own.penalty(min(tests, key=lambda test: test.ratio))
+
+    def _is_better(self, larger: Candidate, best: Candidate, *, of_inputs: bool) -> bool:
+        """Whether a larger group is worth it."""
+        return larger.weight(of_inputs=of_inputs) > best.weight(of_inputs=of_inputs) + WORTH_JOINING
+
+    def _grown(self, best: Candidate, moments: Moments, *, of_inputs: bool) -> Candidate:
+        """Look for further elements on moments that are averaged over the group, and so have less noise."""
+        for _ in range(GROWTHS):
+            symmetry = symmetry_of(best.generators)
+            averaged = moments.averaged(symmetry.elements)
+            tried = search(averaged, self.rng, signed=self.signed, beyond=_orbits(best.generators))
+            found = ranked(averaged, [_closest_to_identity(index, symmetry.elements) for _, index in tried])
+            # A true element changes averaged moments by what noise is left of them.
+            noise = np.mean([moments.misfit(e) for e in symmetry.elements]) / (len(symmetry.elements) - 1)
+            before = best
+            for index in [i for _, index in found[:KEPT] for i in (index, fitting(index, symmetry.elements))]:
+                larger = None
+                if averaged.misfit(index) <= MOST_NOISE * noise:
+                    larger = self.candidate(np.concatenate([best.generators, index[None]]))
+                if larger is not None and self._is_better(larger, best, of_inputs=of_inputs):
+                    best = larger
+            if _same_group(best.generators, before.generators):
+                return before
         return best
 
     def _polished(self, best: Candidate, moments: Moments) -> Candidate:
@@ -199,10 +253,10 @@ class Closing:
         bad = moved & (mean > OUTLIER * np.median(mean[moved]))
         return self._restricted(best, bad)
 
-    def _without_unresolved(
+    def _unresolved(
         self, best: Candidate, moments: Moments
-    ) -> tuple[Candidate, Bool[np.ndarray, " dim"], list[float]]:
-        """Set orbits aside whose places the moments cannot tell apart."""
+    ) -> tuple[Bool[np.ndarray, " dim"], list[float]]:
+        """Find orbits whose places the moments cannot tell apart, and how far behind all other exchanges are."""
         fit = group_fit(moments, symmetry_of(best.generators))
         bad = np.zeros(moments.dim, bool)
         gaps = []
@@ -212,8 +266,9 @@ class Closing:
             if gap < UNRESOLVED:
                 bad |= np.isin(orbits, orbits[list(pair)])
             gaps.append((gap, pair))
-        restricted, unclear = self._restricted(best, bad & moves(best.generators))
-        return restricted, unclear, [gap for gap, pair in gaps if not unclear[list(pair)].any()]
+        if bad.sum() > MOST_SET_ASIDE * moves(best.generators).sum():
+            bad[:] = False
+        return bad, [gap for gap, pair in gaps if not bad[list(pair)].any()]
 
     def _restricted(
         self, best: Candidate, bad: Bool[np.ndarray, " dim"]
@@ -225,15 +280,63 @@ class Closing:
         restricted = self.candidate(np.where(bad, np.arange(len(bad)), best.generators))
         return nothing_changes if restricted is None else (restricted, bad)
 
-    def _alternatives(self, best: Candidate) -> list[Candidate]:
-        """List every distinct group that was scored, and some subgroups of the best one."""
+    def _alternatives(self, best: Candidate, unclear: Bool[np.ndarray, " dim"]) -> list[Candidate]:
+        """List every other group that was scored, and some subgroups; groups that differ at unclear inputs are one."""
         for generators in _subgroups(best.generators):
             self.candidate(generators)
-        found: list[Candidate] = [best]
-        for candidate in self._candidates.values():
-            if not any(_same_group(candidate.generators, known.generators) for known in found):
+        identity = np.arange(len(unclear))
+        seen = [best.generators]
+        found = []
+        for candidate in sorted(self._candidates.values(), key=lambda c: -c.gain):
+            clear = np.where(unclear, identity, candidate.generators)
+            if moves(clear).any() and _are_permutations(clear) and not any(_same_group(clear, g) for g in seen):
+                seen.append(clear)
                 found.append(candidate)
         return found
+
+
+def fitting(
+    index: Int64[np.ndarray, " dim"], elements: Int64[np.ndarray, "order dim"]
+) -> Int64[np.ndarray, " dim"]:
+    r"""Mend a noisy permutation so that it maps a group onto itself, where most inputs agree on how.
+
+    If $h g h^{-1} = \varphi(g)$ for all elements, then $h$ is known on an orbit as soon as it is known for one member; all
+    members vote.
+
+    Args:
+        index: The noisy permutation, signs included.
+        elements: All elements of the group.
+
+    Returns:
+        The mended permutation, or the same if the votes make none.
+    """
+    dim = len(index)
+    h, group = extend(index), extend(elements)
+    back = np.argsort(h)
+    images = [group[(group != h[g[back]]).sum(axis=1).argmin()] for g in group]
+    mended = np.full(2 * dim, -1)
+    for x in range(2 * dim):
+        if mended[x] < 0:
+            votes = [int(np.argsort(image)[h[g[x]]]) for g, image in zip(group, images, strict=True)]
+            winner = max(set(votes), key=votes.count)
+            for g, image in zip(group, images, strict=True):
+                mended[g[x]] = image[winner]
+    valid = np.array_equal(np.sort(mended), np.arange(2 * dim))
+    consistent = np.array_equal(mended[dim:], (mended[:dim] + dim) % (2 * dim))
+    return mended[:dim] if valid and consistent else index
+
+
+def _closest_to_identity(
+    index: Int64[np.ndarray, " dim"], elements: Int64[np.ndarray, "order dim"]
+) -> Int64[np.ndarray, " dim"]:
+    """Of the products with elements of a group, take the one that moves the fewest inputs."""
+    products = extend(elements)[:, index]
+    return products[(products != np.arange(len(index))).sum(axis=1).argmin()]
+
+
+def _are_permutations(generators: Indices) -> bool:
+    dim = generators.shape[1]
+    return bool((np.sort(generators % dim, axis=1) == np.arange(dim)).all())
 
 
 def _subgroups(generators: Indices) -> Iterable[Indices]:

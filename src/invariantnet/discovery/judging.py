@@ -1,9 +1,10 @@
-"""How well a symmetry predicts labels that it has not seen, block by block."""
+"""How well predictors with a symmetry predict labels that the symmetry was not proposed from."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.copies import Symmetry, nothing, symmetry_of
@@ -11,62 +12,115 @@ from invariantnet.discovery.evalues import log_e_value, log_e_value_of_copies
 from invariantnet.discovery.predictors import Labelled, Predictor
 from invariantnet.symmetries._closure import Indices
 
-BLOCKS = 3
-"""Parts in which labels are judged: predictors learn from all earlier parts and are frozen within one."""
+SHARES = (0.125, 0.25, 0.5)
+"""Numbers of examples that predictors learn from, as shares of all examples. A symmetry gains most where few examples
+have to do; a predictor of many examples tells best whether the symmetry is true."""
+
+MOST_LEARNED = 1000
+"""Examples that a predictor learns from at most: a kernel takes time that grows with their third power."""
+
+FEWEST_LEARNED = 12
+"""Examples that a predictor learns from at least."""
+
+MOST_JUDGED = 2000
+"""Labels that are judged at most."""
+
+CORRELATED = 10.0
+"""Moments that count as one, because they are correlated with one another."""
 
 SHRINKAGE = 0.1
 """Share of the mean variance that is added to the variances of inputs, so that their covariance can be inverted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A block of labels to predict, and the examples to learn from."""
+
+    past: Int64[np.ndarray, " past"]
+    block: slice
 
 
 @dataclass(eq=False)
 class Judge:
     """Compares predictors with and without symmetries on the same labels.
 
+    Every block of labels is predicted from examples of its own, drawn from the past, so that the luck of one
+    predictor does not decide.
+
     Args:
         predictor: Predicts labels from earlier examples.
         examples: All examples, in the order in which they are seen.
         first: Number of examples at the beginning that are only learned from.
-        blocks: Number of blocks into which the others are cut.
+        seed: Decides which examples are learned from.
     """
 
     predictor: Predictor
     examples: Labelled
     first: int
-    blocks: int = BLOCKS
-    _known: dict[bytes, Float64[np.ndarray, " labels"]] = field(default_factory=dict)
+    seed: int = 0
+    _known: dict[bytes, Float64[np.ndarray, "sizes labels"]] = field(default_factory=dict)
 
-    def log_likelihood(self, generators: Indices) -> Float64[np.ndarray, " labels"]:
-        """Log probability of every judged label, by a predictor with the symmetry that the generators make."""
+    @cached_property
+    def tasks(self) -> list[list[Task]]:
+        """What is predicted from what, for each number of examples to learn from."""
+        last = min(len(self.examples), self.first + MOST_JUDGED)
+        most = min(len(self.examples), round(MOST_LEARNED / max(SHARES)))
+        rng = np.random.default_rng(self.seed)
+        found = []
+        for share in SHARES:
+            size = max(FEWEST_LEARNED, round(share * most))
+            edges = np.linspace(self.first, last, round(2 / share) + 1).round().astype(int)
+            found.append(
+                [
+                    Task(rng.choice(start, min(size, start), replace=False), slice(start, end))
+                    for start, end in zip(edges[:-1], edges[1:], strict=True)
+                    if end > start
+                ]
+            )
+        return found
+
+    def log_likelihood(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
+        """Log probability of every judged label, by predictors with the symmetry that the generators make."""
         key = generators.tobytes()
         if key not in self._known:
-            self._known[key] = self._score(symmetry_of(generators))
+            symmetry = symmetry_of(generators)
+            self._known[key] = np.stack(
+                [
+                    np.concatenate(
+                        [
+                            self.predictor.score(symmetry, self.examples[task.past], self.examples[task.block])
+                            for task in tasks
+                        ]
+                    )
+                    for tasks in self.tasks
+                ]
+            )
         return self._known[key]
 
-    def plain(self) -> Float64[np.ndarray, " labels"]:
-        """Log probability of every judged label without any symmetry."""
-        return self.log_likelihood(nothing(self.examples.x.shape[1]).generators)
+    def gains(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
+        """Nats that the symmetry gains over none at every label."""
+        plain = self.log_likelihood(nothing(self.examples.x.shape[1]).generators)
+        return self.log_likelihood(generators) - plain
 
     def log_e_value(self, generators: Indices) -> float:
-        """Log e-value of the null hypothesis that the symmetry gains nothing."""
-        return log_e_value(self.log_likelihood(generators) - self.plain())
+        """Log e-value of the null hypothesis that the symmetry gains nothing, however many examples are learned from.
+
+        The mean of e-values is an e-value.
+        """
+        values = [log_e_value(gains) for gains in self.gains(generators)]
+        return float(np.logaddexp.reduce(values) - np.log(len(values)))
+
+    def log_e_value_of_loss(self, generators: Indices) -> float:
+        """Log e-value of the null hypothesis that the symmetry loses nothing where most examples are learned from."""
+        return log_e_value(-self.gains(generators)[-1])
 
     def gain(self, generators: Indices) -> float:
-        """Nats that the symmetry gains over none."""
-        return float((self.log_likelihood(generators) - self.plain()).sum())
+        """Nats that the symmetry gains over none, on average over the numbers of examples to learn from."""
+        return float(self.gains(generators).sum(axis=1).mean())
 
     def log_e_value_against_inputs(self, generators: Indices) -> float:
         """Log e-value of the null hypothesis that the inputs have the symmetry: large if they do not."""
         return inputs_against(symmetry_of(generators), self.examples.x, self.first)
-
-    def _score(self, symmetry: Symmetry) -> Float64[np.ndarray, " labels"]:
-        edges = np.linspace(self.first, len(self.examples), self.blocks + 1).round().astype(int)
-        return np.concatenate(
-            [
-                self.predictor.score(symmetry, self.examples[:start], self.examples[start:end])
-                for start, end in zip(edges[:-1], edges[1:], strict=True)
-                if end > start
-            ]
-        )
 
 
 def inputs_against(symmetry: Symmetry, x: Float64[np.ndarray, "n dim"], first: int) -> float:
@@ -99,6 +153,45 @@ def group_fit(moments: Moments, symmetry: Symmetry) -> float:
     r"""Log likelihood of moments that are invariant but for noise: $-\frac{1}{4|G|} \sum_g \ell(g)$."""
     losses = [moments.loss(element) for element in symmetry.elements]
     return -0.25 * float(np.dot(symmetry.weights, losses))
+
+
+@dataclass(frozen=True)
+class MomentTest:
+    """How well moments agree with a group.
+
+    Args:
+        chi_square: Twice the log likelihood that is lost by making moments invariant.
+        constraints: Number of equations between moments that the group implies.
+    """
+
+    chi_square: float
+    constraints: int
+
+    @property
+    def ratio(self) -> float:
+        """Square of the typical disagreement, in units of noise: about 1 for a true symmetry."""
+        return self.chi_square / max(1, self.constraints)
+
+    def penalty(self, other: "MomentTest") -> float:
+        """Nats that speak against this group's further equations, as compared with another group's."""
+        further = self.constraints - other.constraints
+        if further <= 0:
+            return 0.0
+        excess = (self.chi_square - other.chi_square) / (max(other.ratio, 1e-9) * further) - 1
+        return 0.5 * max(0.0, excess) ** 2 * further / (2 * CORRELATED)
+
+
+def moment_test(moments: Moments, symmetry: Symmetry) -> MomentTest:
+    """Test whether moments are invariant but for noise."""
+    dim = moments.dim
+    # Random numbers that are averaged over the group are equal where the group demands it.
+    draws = np.random.default_rng(0).random((1, dim, dim))
+    averaged = Moments(draws[:, 0], draws[:, 0], draws + draws.transpose(0, 2, 1)).averaged(symmetry.elements)
+    singles = dim - len(np.unique(averaged.even.round(9)))
+    upper = averaged.pairs[0][np.triu_indices(dim)]
+    pairs = len(upper) - len(np.unique(upper.round(9)))
+    constraints = singles * (len(moments.even) + len(moments.odd)) + pairs * len(moments.pairs)
+    return MomentTest(-2 * group_fit(moments, symmetry), constraints)
 
 
 def worst_inputs(moments: Moments, symmetry: Symmetry) -> Float64[np.ndarray, " dim"]:

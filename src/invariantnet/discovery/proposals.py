@@ -1,6 +1,6 @@
 """Which symmetries are worth a test: permutations that leave moments of the data, or of predictors, almost alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from invariantnet.discovery._matching import Limits, Moments, as_start, match, starts, stay
+from invariantnet.discovery._matching import Limits, Moments, anchored, as_start, improve, match, starts, stay
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
@@ -18,7 +18,7 @@ from invariantnet.symmetries._closure import Indices, TooManyElementsError, clos
 FEW_INPUTS = 16
 """Inputs up to which every pair is tried: which permutation, if any, brings one input to the place of another?"""
 
-STARTS = 24
+STARTS = 40
 """Random starts of the search among many inputs, with an anchor each: a pair of inputs that look alike."""
 
 ALIKE = 6
@@ -35,6 +35,12 @@ NEARLY_AS_GOOD = 1.3
 
 LARGEST_JOIN = 4096
 """Elements of a joint proposal at most: noisy permutations soon generate nearly all permutations."""
+
+IMPROVED = 12
+"""Best permutations among many inputs that are searched again, from their best part."""
+
+PATIENCE = 4
+"""Attempts without success after which a permutation is left as it is."""
 
 Source = Literal["inputs", "predictions"]
 """Moments of inputs given labels, or of the gradients of a predictor."""
@@ -80,7 +86,11 @@ def propose(
 
 
 def search(
-    moments: Moments, rng: np.random.Generator, *, signed: bool
+    moments: Moments,
+    rng: np.random.Generator,
+    *,
+    signed: bool,
+    beyond: Int64[np.ndarray, " dim"] | None = None,
 ) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
     """Find permutations that leave moments almost alone.
 
@@ -88,27 +98,80 @@ def search(
         moments: What to leave alone.
         rng: Source of randomness.
         signed: Whether signs may change.
+        beyond: Orbits of a known group: look for permutations that bring an input to another orbit.
 
     Returns:
         Misfits and index arrays, the best first; none is a power of another.
     """
     dim = moments.dim
-    tried = _all_pairs(moments, rng, signed=signed) if dim <= FEW_INPUTS else _anchored(moments, rng, signed=signed)
-    if dim > 1:
-        everything = Limits.all_move(dim, signed=signed)
-        tried += [match(moments, everything, start) for start in starts(everything, rng, STARTS // 2)]
-    identity = np.arange(dim)
-    moving = {index.tobytes(): index for index in tried if not np.array_equal(index, identity)}
-    typical = float(exchange_misfits(moments).mean())
-    judged = [(moments.misfit(index), index) for index in moving.values()]
-    ranked = sorted(judged, key=lambda pair: -surprise(*pair, typical))
+    if dim < 2 and not signed:
+        return []
+    tried = list(_attempts(moments, rng, signed=signed, beyond=beyond))
+    best = ranked(moments, [index for _, index in tried])
+    if dim > FEW_INPUTS:
+        limits = {index.tobytes(): within for within, index in tried}
+        improved = [
+            improve(moments, limits[index.tobytes()], index, rng, PATIENCE) for _, index in best[:IMPROVED]
+        ]
+        best = ranked(moments, improved + [index for _, index in best])
     kept: list[tuple[float, Int64[np.ndarray, " dim"]]] = []
     covered: set[bytes] = set()
-    for misfit, index in ranked:
+    for misfit, index in best:
         if index.tobytes() not in covered:
             kept.append((misfit, index))
             covered |= {power.tobytes() for power in _powers(index)}
     return kept
+
+
+def _attempts(
+    moments: Moments, rng: np.random.Generator, *, signed: bool, beyond: Int64[np.ndarray, " dim"] | None
+) -> Iterator[tuple[Limits, Int64[np.ndarray, " dim"]]]:
+    """Search from several starts, within the limits of each."""
+    dim = moments.dim
+    for i, j, negative in _anchors(moments, rng, signed=signed, beyond=beyond):
+        limits = Limits.one_moves(dim, i, j, negative=negative, signed=signed)
+        first = starts(limits, rng, 1)[0] if negative else anchored(moments, i, j, limits)
+        yield limits, match(moments, limits, first)
+        if dim <= FEW_INPUTS:
+            yield limits, match(moments, limits, stay(dim))
+    if beyond is None:
+        everything = Limits.all_move(dim, signed=signed)
+        for start in starts(everything, rng, STARTS // 2):
+            yield everything, match(moments, everything, start)
+
+
+def _anchors(
+    moments: Moments, rng: np.random.Generator, *, signed: bool, beyond: Int64[np.ndarray, " dim"] | None
+) -> list[tuple[int, int, bool]]:
+    """Pairs of a place and the input that takes it: all of few inputs, some that look alike of many."""
+    dim = moments.dim
+    signs = (False, True) if signed else (False,)
+    if dim <= FEW_INPUTS:
+        pairs = [(i, j, s) for i in range(dim) for j in range(i, dim) for s in signs if s or i != j]
+        return [p for p in pairs if beyond is None or p[2] or beyond[p[0]] != beyond[p[1]]] or pairs
+    own = moments.pairs[:, np.arange(dim), np.arange(dim)]
+    profile = np.concatenate([moments.even, np.abs(moments.odd), np.abs(moments.pairs).sum(axis=2), own])
+    distance = _square_distances(profile.T)
+    np.fill_diagonal(distance, np.inf)
+    if beyond is not None:
+        distance[beyond[:, None] == beyond] = np.inf
+    found = []
+    for _ in range(STARTS):
+        i = int(rng.integers(dim))
+        nearest = np.argsort(distance[i], kind="stable")[:ALIKE]
+        found.append((i, int(rng.choice(nearest)), signed and rng.random() < 0.5))
+    return found
+
+
+def ranked(
+    moments: Moments, found: Sequence[Int64[np.ndarray, " dim"]]
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Sort permutations by how surprising they are, each once and without the identity."""
+    identity = np.arange(moments.dim)
+    moving = {index.tobytes(): index for index in found if not np.array_equal(index, identity)}
+    typical = float(exchange_misfits(moments).mean())
+    judged = [(moments.misfit(index), index) for index in moving.values()]
+    return sorted(judged, key=lambda pair: -surprise(*pair, typical))
 
 
 def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) -> float:
@@ -219,35 +282,6 @@ def _distinct(proposals: Iterable[Proposal]) -> list[Proposal]:
             keys.add(key)
             kept.append(proposal)
     return kept
-
-
-def _all_pairs(
-    moments: Moments, rng: np.random.Generator, *, signed: bool
-) -> list[Int64[np.ndarray, " dim"]]:
-    dim = moments.dim
-    found = []
-    for i in range(dim):
-        for j in range(i, dim):
-            for negative in ([False, True] if signed else [False]):
-                if i == j and not negative:
-                    continue
-                limits = Limits.one_moves(dim, i, j, negative=negative, signed=signed)
-                found += [match(moments, limits, start) for start in [stay(dim), *starts(limits, rng, 1)]]
-    return found
-
-
-def _anchored(moments: Moments, rng: np.random.Generator, *, signed: bool) -> list[Int64[np.ndarray, " dim"]]:
-    dim = moments.dim
-    profile = np.concatenate([moments.even, np.abs(moments.odd), np.sort(moments.pairs, axis=2)[:, :, ::-1].sum(2)])
-    profile = np.concatenate([profile, moments.pairs[:, np.arange(dim), np.arange(dim)]])
-    distance = _square_distances(profile.T)
-    found = []
-    for _ in range(STARTS):
-        i = int(rng.integers(dim))
-        j = int(rng.choice(np.argsort(distance[i], kind="stable")[1 : ALIKE + 1]))
-        limits = Limits.one_moves(dim, i, j, negative=signed and rng.random() < 0.5, signed=signed)
-        found += [match(moments, limits, start) for start in starts(limits, rng, 1)]
-    return found
 
 
 def refine(moments: Moments, index: Int64[np.ndarray, " dim"], *, signed: bool) -> Int64[np.ndarray, " dim"]:

@@ -84,7 +84,7 @@ class _Search:
         for i, proposal in enumerate(proposals):
             self.update(0.2 + 0.5 * i / len(proposals), f"testing {i + 1} of {len(proposals)} proposals")
             values.append(self.judge.log_e_value(proposal.generators))
-        accepted = e_bh(values, self.alpha)
+        accepted = e_bh(values, self.alpha) & ~self._losing(proposals)
         tested = tuple(
             Tested(_widened(p.generators, live), p.source, p.kind, value, bool(yes))
             for p, value, yes in zip(proposals, values, accepted, strict=True)
@@ -95,13 +95,18 @@ class _Search:
         self.update(0.7, "choosing among what passed")
         return self._discovery(self._close(proposals, accepted), tested, live)
 
+    def _losing(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
+        """Whether a proposal gains from few examples, but is seen to lose with many: then it is no symmetry."""
+        losses = [self.judge.log_e_value_of_loss(p.generators) for p in proposals]
+        return np.array(losses) >= -np.log(self.alpha)
+
     def _close(self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"]) -> Closed:
         parts = parts_of(self.examples.y, classes=self.examples.classes is not None)
         moments: dict[Source, Moments] = {"inputs": moments_given_labels(self.examples.x, parts)}
         gradients = moments_of_gradients(self.examples, self.predictor, self.rng)
         if gradients is not None:
             moments["predictions"] = gradients
-        closing = Closing(self.judge, moments, self.signed)
+        closing = Closing(self.judge, moments, self.signed, self.rng)
         return closing.close([p for p, yes in zip(proposals, accepted, strict=True) if yes])
 
     def _discovery(self, closed: Closed, tested: tuple[Tested, ...], live: Bool[np.ndarray, " all"]) -> Discovery:
