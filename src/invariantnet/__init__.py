@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from invariantnet import data as _data
     from invariantnet import metrics as metrics
     from invariantnet import nn as nn
+    from invariantnet.discovery import Discovery as Discovery
+    from invariantnet.discovery import discover as discover
     from invariantnet.estimator import InvariantClassifier as InvariantClassifier
     from invariantnet.estimator import InvariantRegressor as InvariantRegressor
     from invariantnet.symmetries.deviation import deviation as deviation
@@ -44,6 +46,8 @@ _HOME = {
     "complement_basis": "symmetries.reynolds",
     "invariant_basis": "symmetries.reynolds",
     "reynolds_operator": "symmetries.reynolds",
+    "discover": "discovery",
+    "Discovery": "discovery",
     "InvariantClassifier": "estimator",
     "InvariantRegressor": "estimator",
 }

@@ -1,0 +1,1 @@
+"""Discovery: are hidden symmetries found, and none where there is none?"""

@@ -96,5 +96,7 @@ def hidden_group(kind: str, dim: int, rng: np.random.Generator) -> Group:
     turn[members] = np.roll(members, 1)
     flip[members] = members[::-1]
     exchange[members[:2]] = members[1::-1]
-    generators = {"exchange": [turn, exchange], "cycle": [turn], "reflection": [flip], "dihedral": [turn, flip]}[kind]
+    generators = {"exchange": [turn, exchange], "cycle": [turn], "reflection": [flip], "dihedral": [turn, flip]}[
+        kind
+    ]
     return Group.from_permutations(generators, kind, max_order=None)

@@ -18,6 +18,7 @@ FOLDERS = {
         "regularisation",
     ),
     "truth": ("null_and_power", "simulations", "panel", "cost_of_auto"),
+    "discovery": ("discovery",),
     "cost": ("step_times", "verdict", "by_hand", "growth", "larger_than_memory", "basis"),
     "reliability": ("faults", "fuzz", "load", "mutants", "coverage"),
 }

@@ -17,7 +17,7 @@ def run(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-@pytest.mark.parametrize("command", ["", "fit", "predict", "report", "export", "symmetries"])
+@pytest.mark.parametrize("command", ["", "fit", "discover", "predict", "report", "export", "symmetries"])
 def test_help_has_an_example_of_every_command(command, capsys):
     with pytest.raises(SystemExit) as end:
         main([*command.split(), "--help"])
@@ -26,7 +26,7 @@ def test_help_has_an_example_of_every_command(command, capsys):
     if command:
         assert f"invariantnet {command}" in text.split("options")[0]
     else:
-        assert all(name in text for name in ("fit", "predict", "report", "export", "symmetries"))
+        assert all(name in text for name in ("fit", "discover", "predict", "report", "export", "symmetries"))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["symmetries"], ["fit", "--help"]])

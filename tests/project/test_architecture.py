@@ -25,6 +25,7 @@ ORDER = [
     "objectives",
     "training",
     "inference",
+    "discovery",
     "uncertainty",
     "estimator",
     "report",

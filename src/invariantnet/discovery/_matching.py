@@ -4,8 +4,8 @@ A permutation $\pi$ with signs $s$ is judged by the squared change of a number p
 
 $$\ell(\pi, s) = \sum_i (m_i - s_i^{o} m_{\pi(i)})^2 + \sum_{ij} (C_{ij} - s_i s_j C_{\pi(i)\pi(j)})^2,$$
 
-with $o = 1$ for odd numbers, such as means, and $o = 0$ for even ones, such as variances. Both norms are constant, so
-a small loss is a large inner product, which Frank–Wolfe maximises over doubly stochastic matrices.
+with $o = 1$ for odd numbers, such as means, and $o = 0$ for even ones, such as variances. Both norms are
+constant, so a small loss is a large inner product, which Frank–Wolfe maximises over doubly stochastic matrices.
 """
 
 from dataclasses import dataclass
@@ -107,9 +107,7 @@ class Limits:
         return cls(plus, minus)
 
 
-def match(
-    moments: Moments, limits: Limits, start: Float64[np.ndarray, "2 dim dim"]
-) -> Int64[np.ndarray, " dim"]:
+def match(moments: Moments, limits: Limits, start: Float64[np.ndarray, "2 dim dim"]) -> Int64[np.ndarray, " dim"]:
     """Find an index array that leaves the moments almost alone, near a start.
 
     Args:
@@ -138,10 +136,8 @@ def match(
 
 def starts(limits: Limits, rng: np.random.Generator, count: int) -> list[Float64[np.ndarray, "2 dim dim"]]:
     """Draw random shares within the limits, nearly doubly stochastic."""
-    found = []
-    for _ in range(count):
-        found.append(_balanced(rng.random((2, *limits.plus.shape)) * np.stack([limits.plus, limits.minus])))
-    return found
+    allowed = np.stack([limits.plus, limits.minus])
+    return [_balanced(rng.random(allowed.shape) * allowed) for _ in range(count)]
 
 
 def _balanced(shares: Float64[np.ndarray, "2 dim dim"]) -> Float64[np.ndarray, "2 dim dim"]:
@@ -155,8 +151,8 @@ def _balanced(shares: Float64[np.ndarray, "2 dim dim"]) -> Float64[np.ndarray, "
 def anchored(moments: Moments, i: int, j: int, limits: Limits) -> Float64[np.ndarray, "2 dim dim"]:
     """Start where inputs are alike if input j takes the place of input i.
 
-    Input l may take the place of input k if it is related to j as k is to i. This breaks the tie between the elements
-    of a group, which otherwise get stuck halfway between two of them.
+    Input l may take the place of input k if it is related to j as k is to i. This breaks the tie between the
+    elements of a group, which otherwise get stuck halfway between two of them.
 
     Args:
         moments: What to leave alone.

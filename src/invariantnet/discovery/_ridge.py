@@ -1,6 +1,6 @@
 """Ridge regression on features or a kernel, judged on each example by what the others say about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,9 @@ from jaxtyping import Float64, Int64, Shaped
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-RIDGES = np.logspace(-7, 1, 17)
-"""Penalties to choose from, relative to the mean eigenvalue: from noise-free to nothing but noise."""
+RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 2, 17))
+"""Penalties to choose from, for features whose squares sum to 1 on average: from noise-free to hardly anything but
+noise."""
 
 DEGREES = (3.0, 6.0, 30.0)
 """Degrees of freedom of the residuals of real labels to choose from: with far outliers, or nearly without."""
@@ -25,11 +26,13 @@ class Fit:
     Args:
         coefficients: Of features, or of the examples of a kernel.
         score: Log probability of the labels, each predicted from all others.
+        ridge: The penalty.
         calibration: Turns fitted values into log probabilities.
     """
 
     coefficients: Float64[np.ndarray, "m outputs"]
     score: float
+    ridge: float
     calibration: "Classes | Reals"
 
 
@@ -106,7 +109,10 @@ def calibration_of(y: Shaped[np.ndarray, " n"], classes: int | None) -> Classes 
 
 
 def fit_features(
-    features: Float64[np.ndarray, "n m"], y: Shaped[np.ndarray, " n"], classes: int | None
+    features: Float64[np.ndarray, "n m"],
+    y: Shaped[np.ndarray, " n"],
+    classes: int | None,
+    ridges: Sequence[float] = RIDGES,
 ) -> Fit:
     """Fit labels to features, with the penalty that predicts each label best from the others.
 
@@ -114,6 +120,7 @@ def fit_features(
         features: One row per example.
         y: Class numbers or real labels.
         classes: Number of classes; None for real labels.
+        ridges: Penalties to choose from.
 
     Returns:
         The fit; its coefficients belong to the features.
@@ -125,21 +132,27 @@ def fit_features(
     rotated = features @ vectors
     projected = rotated.T @ targets
     best = _Best(start, y)
-    for ridge in RIDGES * max(1e-300, values.sum() / len(features)):
+    for ridge in ridges:
         shrunk = projected / (values + ridge)[:, None]
         leverage = (rotated**2) @ (1 / (values + ridge))
         error = (targets - rotated @ shrunk) / (1 - leverage).clip(1e-6)[:, None]
-        best.offer(shrunk, error)
+        best.offer(ridge, shrunk, error)
     return best.fit(lambda shrunk: vectors @ shrunk, targets)
 
 
-def fit_kernel(kernel: Float64[np.ndarray, "n n"], y: Shaped[np.ndarray, " n"], classes: int | None) -> Fit:
+def fit_kernel(
+    kernel: Float64[np.ndarray, "n n"],
+    y: Shaped[np.ndarray, " n"],
+    classes: int | None,
+    ridges: Sequence[float] = RIDGES,
+) -> Fit:
     """Fit labels by a kernel, with the penalty that predicts each label best from the others.
 
     Args:
         kernel: Between all examples.
         y: Class numbers or real labels.
         classes: Number of classes; None for real labels.
+        ridges: Penalties to choose from.
 
     Returns:
         The fit; its coefficients belong to the examples.
@@ -151,9 +164,9 @@ def fit_kernel(kernel: Float64[np.ndarray, "n n"], y: Shaped[np.ndarray, " n"], 
     rotated = vectors.T @ targets
     squares = vectors**2
     best = _Best(start, y)
-    for ridge in RIDGES * max(1e-300, values.mean()):
+    for ridge in ridges:
         shrunk = rotated / (values + ridge)[:, None]
-        best.offer(shrunk, (vectors @ shrunk) / (squares @ (1 / (values + ridge)))[:, None])
+        best.offer(ridge, shrunk, (vectors @ shrunk) / (squares @ (1 / (values + ridge)))[:, None])
     return best.fit(lambda shrunk: vectors @ shrunk, targets)
 
 
@@ -166,18 +179,23 @@ class _Best:
     shrunk: Float64[np.ndarray, "m outputs"] | None = None
     error: Float64[np.ndarray, "n outputs"] | None = None
     square: float = np.inf
+    ridge: float = 0.0
 
-    def offer(self, shrunk: Float64[np.ndarray, "m outputs"], error: Float64[np.ndarray, "n outputs"]) -> None:
+    def offer(
+        self, ridge: float, shrunk: Float64[np.ndarray, "m outputs"], error: Float64[np.ndarray, "n outputs"]
+    ) -> None:
         square = float((error**2).sum())
         if square < self.square:
-            self.shrunk, self.error, self.square = shrunk, error, square
+            self.ridge, self.shrunk, self.error, self.square = ridge, shrunk, error, square
 
     def fit(
         self,
         turn_back: Callable[[Float64[np.ndarray, "m outputs"]], Float64[np.ndarray, "m outputs"]],
         targets: Float64[np.ndarray, "n outputs"],
     ) -> Fit:
-        assert self.shrunk is not None and self.error is not None
+        assert self.shrunk is not None
+        assert self.error is not None
         left_out = targets - self.error
         calibration = self.start.calibrated(left_out, self.y)
-        return Fit(turn_back(self.shrunk), float(calibration.log_prob(left_out, self.y).sum()), calibration)
+        score = float(calibration.log_prob(left_out, self.y).sum())
+        return Fit(turn_back(self.shrunk), score, self.ridge, calibration)

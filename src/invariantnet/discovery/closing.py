@@ -1,7 +1,8 @@
 r"""From accepted proposals to one exact group, and how probable it is that it is exactly this one.
 
 Near misses gain almost as much as the truth: a turn with two pixels exchanged is still nearly a turn. So accepted
-permutations are refined on the moments of all examples, joined where the join predicts better, and compared with their
+permutations are refined on the moments of all examples, joined where the join predicts better, and compared
+with their
 neighbours: subgroups, and conjugates by a single exchange.
 """
 
@@ -9,27 +10,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.copies import symmetry_of
 from invariantnet.discovery.judging import Judge, group_fit, moment_test, moves, worst_inputs
+from invariantnet.discovery.neighbours import (
+    are_permutations,
+    closest_to_identity,
+    fitting,
+    neighbours,
+    orbits_of,
+    same_group,
+    subgroups,
+)
 from invariantnet.discovery.proposals import (
     FEW_INPUTS,
     KEPT,
     LARGEST_JOIN,
     Proposal,
     Source,
-    exchange_misfits,
     exchanges,
     order_of,
     ranked,
     refine,
     search,
 )
-from invariantnet.symmetries._closure import Indices, extend
-from invariantnet.symmetries._orbits import signed_orbits
-from invariantnet.symmetries.group import Group
+from invariantnet.symmetries._closure import Indices
 
 NEIGHBOURS = 40
 """Exchanges of two inputs after which a group is compared with itself: the ones that the moments resolve least."""
@@ -46,6 +53,15 @@ MOST_NOISE = 2.5
 WORTH_JOINING = 1.0
 """Nats that a larger group has to gain: two versions of one element, one of them noisy, generate a group that
 predicts about as well as either."""
+
+JOINED = 8
+"""Candidates that may join the best one in each round: the best others."""
+
+ALTERNATIVES = 24
+"""Candidates that share the probability at most: the ones that predict best."""
+
+TEMPER = 0.5
+"""Factor of log weights before they become probabilities: numbers of examples to learn from share their labels."""
 
 GROWTHS = 3
 """Rounds in which a group looks for further elements."""
@@ -100,21 +116,29 @@ class Closing:
     Args:
         judge: Scores groups on labels.
         moments: Moments of all examples, by source.
-        signed: Whether signs may change.
         rng: Source of randomness.
     """
 
     judge: Judge
     moments: dict[Source, Moments]
-    signed: bool
     rng: np.random.Generator
     _candidates: dict[bytes, Candidate] = field(default_factory=dict)
 
-    def close(self, accepted: list[Proposal]) -> Closed:
-        """Choose the group that the accepted proposals speak for."""
-        pool = [c for generators in self._pool(accepted) if (c := self.candidate(generators)) is not None]
+    def close(self, accepted: list[Proposal], others: list[Proposal]) -> Closed:
+        """Choose the group that the accepted proposals speak for.
+
+        Args:
+            accepted: Proposals that passed their test.
+            others: Proposals that did not; of few inputs, they may still join what did.
+
+        Returns:
+            The group, and how probable it is.
+        """
+        pool = self._candidates_of(self._pool(accepted))
         of_inputs = self._inputs_have_it(pool)
-        best = self._joined(pool, of_inputs=of_inputs)
+        few = self.judge.examples.x.shape[1] <= FEW_INPUTS
+        more = self._candidates_of(self._pool(others)) if few else []
+        best = self._joined(pool, more, of_inputs=of_inputs)
         moments = self.moments.get("inputs" if of_inputs else "predictions")
         if moments is not None:
             best = self._grown(best, moments, of_inputs=of_inputs)
@@ -127,12 +151,16 @@ class Closing:
             unclear |= unresolved
         elif moments is not None:
             best, rivals = self._polished_by_labels(best, moments)
-        others = self._alternatives(best, unclear)
+        rest = self._alternatives(best, unclear)
         tested = moments if of_inputs else None
         weights = [best.gain] + [best.gain - gap for gap in rivals]
-        weights += [c.weight(of_inputs=of_inputs) - self._penalty(c, [best], tested) for c in others]
+        weights += [c.weight(of_inputs=of_inputs) - self._penalty(c, [best], tested) for c in rest]
+        weights = [TEMPER * w for w in weights]
         probability = float(np.exp(weights[0] - np.logaddexp.reduce(weights)))
         return Closed(best.generators, probability, of_inputs, unclear)
+
+    def _candidates_of(self, groups: Iterable[Indices]) -> list[Candidate]:
+        return [c for generators in groups if (c := self.candidate(generators)) is not None]
 
     def candidate(self, generators: Indices) -> Candidate | None:
         """Score a group; None if it is trivial or too large."""
@@ -151,19 +179,21 @@ class Closing:
 
     def _pool(self, accepted: list[Proposal]) -> Iterable[Indices]:
         """Accepted proposals, the same refined, and permutations found from the moments of all examples."""
-        for source in dict.fromkeys(p.source for p in accepted if p.kind != "exchanges"):
+        for source in dict.fromkeys(p.source for p in accepted if p.kind in ("permutation", "together")):
             if source in self.moments:
-                found = search(self.moments[source], self.rng, signed=self.signed)[:KEPT]
+                found = search(self.moments[source], self.rng, signed=False)[:KEPT]
                 yield from (index[None] for _, index in found)
         for proposal in accepted:
             yield proposal.generators
             moments = self.moments.get(proposal.source)
             if moments is None:
                 continue
+            if proposal.kind == "signs":
+                continue
             if proposal.kind == "exchanges":
                 yield from (generators for _, generators in exchanges(moments))
             else:
-                better = np.stack([refine(moments, g, signed=self.signed) for g in proposal.generators])
+                better = np.stack([refine(moments, g, signed=False) for g in proposal.generators])
                 yield better
                 yield from (g[None] for g in better)
 
@@ -172,14 +202,14 @@ class Closing:
         most = max(c.gain for c in pool)
         return any(c.against_inputs < REJECTED and c.gain >= most / 2 for c in pool)
 
-    def _joined(self, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
+    def _joined(self, pool: list[Candidate], more: list[Candidate], *, of_inputs: bool) -> Candidate:
         """Join candidates as long as the join has more weight than the best so far."""
         moments = self.moments.get("inputs") if of_inputs else None
         best = max(pool, key=lambda c: c.weight(of_inputs=of_inputs) - self._penalty(c, pool, moments))
         improved = True
         while improved:
             improved = False
-            for other in sorted(pool, key=lambda c: -c.weight(of_inputs=of_inputs)):
+            for other in sorted(pool + more, key=lambda c: -c.weight(of_inputs=of_inputs))[:JOINED]:
                 joined = self.candidate(np.concatenate([best.generators, other.generators]))
                 if joined is not None and self._is_better(joined, best, of_inputs=of_inputs):
                     best, improved = joined, True
@@ -202,18 +232,19 @@ class Closing:
         for _ in range(GROWTHS):
             symmetry = symmetry_of(best.generators)
             averaged = moments.averaged(symmetry.elements)
-            tried = search(averaged, self.rng, signed=self.signed, beyond=_orbits(best.generators))
-            found = ranked(averaged, [_closest_to_identity(index, symmetry.elements) for _, index in tried])
+            tried = search(averaged, self.rng, signed=False, beyond=orbits_of(best.generators))
+            found = ranked(averaged, [closest_to_identity(index, symmetry.elements) for _, index in tried])
             # A true element changes averaged moments by what noise is left of them.
             noise = np.mean([moments.misfit(e) for e in symmetry.elements]) / (len(symmetry.elements) - 1)
             before = best
-            for index in [i for _, index in found[:KEPT] for i in (index, fitting(index, symmetry.elements))]:
+            mended = [fitting(index, symmetry.elements) for _, index in found[:KEPT]]
+            for index in [*(index for _, index in found[:KEPT]), *mended]:
                 larger = None
                 if averaged.misfit(index) <= MOST_NOISE * noise:
                     larger = self.candidate(np.concatenate([best.generators, index[None]]))
                 if larger is not None and self._is_better(larger, best, of_inputs=of_inputs):
                     best = larger
-            if _same_group(best.generators, before.generators):
+            if same_group(best.generators, before.generators):
                 return before
         return best
 
@@ -224,7 +255,7 @@ class Closing:
         for _ in range(NEIGHBOURS):
             tried = [
                 (group_fit(moments, symmetry_of(other)), other)
-                for _, other in _neighbours(generators, moments, NEIGHBOURS)
+                for _, other in neighbours(generators, moments, NEIGHBOURS)
             ]
             better = max(tried, key=lambda pair: pair[0], default=(-np.inf, generators))
             if better[0] <= fit:
@@ -235,33 +266,29 @@ class Closing:
     def _polished_by_labels(self, best: Candidate, moments: Moments) -> tuple[Candidate, list[float]]:
         """Exchange pairs of inputs as long as the labels are predicted better."""
         for _ in range(NEIGHBOURS):
-            tried = [self.candidate(other) for _, other in _neighbours(best.generators, moments, NEIGHBOURS // 2)]
+            tried = [self.candidate(other) for _, other in neighbours(best.generators, moments, NEIGHBOURS // 2)]
             gains = [(c.gain, i, c) for i, c in enumerate(tried) if c is not None]
             if not gains or max(gains)[0] <= best.gain:
                 return best, [best.gain - gain for gain, _, _ in gains]
             best = max(gains)[2]
         return best, []
 
-    def _without_outliers(
-        self, best: Candidate, moments: Moments
-    ) -> tuple[Candidate, Bool[np.ndarray, " dim"]]:
+    def _without_outliers(self, best: Candidate, moments: Moments) -> tuple[Candidate, Bool[np.ndarray, " dim"]]:
         """Set orbits aside whose moments change far more than those of others."""
         misfit = worst_inputs(moments, symmetry_of(best.generators))
-        orbits, moved = _orbits(best.generators), moves(best.generators)
+        orbits, moved = orbits_of(best.generators), moves(best.generators)
         sizes = np.bincount(orbits)
         mean = (np.bincount(orbits, misfit) / sizes)[orbits]
         bad = moved & (mean > OUTLIER * np.median(mean[moved]))
         return self._restricted(best, bad)
 
-    def _unresolved(
-        self, best: Candidate, moments: Moments
-    ) -> tuple[Bool[np.ndarray, " dim"], list[float]]:
+    def _unresolved(self, best: Candidate, moments: Moments) -> tuple[Bool[np.ndarray, " dim"], list[float]]:
         """Find orbits whose places the moments cannot tell apart, and how far behind all other exchanges are."""
         fit = group_fit(moments, symmetry_of(best.generators))
         bad = np.zeros(moments.dim, bool)
         gaps = []
-        orbits = _orbits(best.generators)
-        for pair, other in _neighbours(best.generators, moments, NEIGHBOURS):
+        orbits = orbits_of(best.generators)
+        for pair, other in neighbours(best.generators, moments, NEIGHBOURS):
             gap = fit - group_fit(moments, symmetry_of(other))
             if gap < UNRESOLVED:
                 bad |= np.isin(orbits, orbits[list(pair)])
@@ -281,118 +308,15 @@ class Closing:
         return nothing_changes if restricted is None else (restricted, bad)
 
     def _alternatives(self, best: Candidate, unclear: Bool[np.ndarray, " dim"]) -> list[Candidate]:
-        """List every other group that was scored, and some subgroups; groups that differ at unclear inputs are one."""
-        for generators in _subgroups(best.generators):
+        """List every other group that was scored, and some subgroups; unclear inputs make no difference."""
+        for generators in subgroups(best.generators):
             self.candidate(generators)
         identity = np.arange(len(unclear))
         seen = [best.generators]
         found = []
-        for candidate in sorted(self._candidates.values(), key=lambda c: -c.gain):
+        for candidate in sorted(self._candidates.values(), key=lambda c: -c.gain)[:ALTERNATIVES]:
             clear = np.where(unclear, identity, candidate.generators)
-            if moves(clear).any() and _are_permutations(clear) and not any(_same_group(clear, g) for g in seen):
+            if moves(clear).any() and are_permutations(clear) and not any(same_group(clear, g) for g in seen):
                 seen.append(clear)
                 found.append(candidate)
         return found
-
-
-def fitting(
-    index: Int64[np.ndarray, " dim"], elements: Int64[np.ndarray, "order dim"]
-) -> Int64[np.ndarray, " dim"]:
-    r"""Mend a noisy permutation so that it maps a group onto itself, where most inputs agree on how.
-
-    If $h g h^{-1} = \varphi(g)$ for all elements, then $h$ is known on an orbit as soon as it is known for one member; all
-    members vote.
-
-    Args:
-        index: The noisy permutation, signs included.
-        elements: All elements of the group.
-
-    Returns:
-        The mended permutation, or the same if the votes make none.
-    """
-    dim = len(index)
-    h, group = extend(index), extend(elements)
-    back = np.argsort(h)
-    images = [group[(group != h[g[back]]).sum(axis=1).argmin()] for g in group]
-    mended = np.full(2 * dim, -1)
-    for x in range(2 * dim):
-        if mended[x] < 0:
-            votes = [int(np.argsort(image)[h[g[x]]]) for g, image in zip(group, images, strict=True)]
-            winner = max(set(votes), key=votes.count)
-            for g, image in zip(group, images, strict=True):
-                mended[g[x]] = image[winner]
-    valid = np.array_equal(np.sort(mended), np.arange(2 * dim))
-    consistent = np.array_equal(mended[dim:], (mended[:dim] + dim) % (2 * dim))
-    return mended[:dim] if valid and consistent else index
-
-
-def _closest_to_identity(
-    index: Int64[np.ndarray, " dim"], elements: Int64[np.ndarray, "order dim"]
-) -> Int64[np.ndarray, " dim"]:
-    """Of the products with elements of a group, take the one that moves the fewest inputs."""
-    products = extend(elements)[:, index]
-    return products[(products != np.arange(len(index))).sum(axis=1).argmin()]
-
-
-def _are_permutations(generators: Indices) -> bool:
-    dim = generators.shape[1]
-    return bool((np.sort(generators % dim, axis=1) == np.arange(dim)).all())
-
-
-def _subgroups(generators: Indices) -> Iterable[Indices]:
-    """Groups of all generators but one, and of squares of single generators."""
-    for i in range(len(generators)):
-        yield np.delete(generators, i, axis=0)
-    for generator in generators:
-        yield extend(generator)[generator][None]
-
-
-def _neighbours(
-    generators: Indices, moments: Moments, count: int
-) -> list[tuple[tuple[int, int], Indices]]:
-    """Conjugates of a group by exchanges of two inputs that look alike; the group itself is left out."""
-    dim = moments.dim
-    moved = moves(generators)
-    alike = exchange_misfits(moments)
-    first, second = np.triu_indices(dim, 1)
-    useful = moved[first] | moved[second]
-    order = np.argsort(alike[first, second][useful], kind="stable")
-    found = []
-    for k in order:
-        a, b = int(first[useful][k]), int(second[useful][k])
-        exchange = np.arange(dim)
-        exchange[[a, b]] = b, a
-        other = np.stack([conjugate(g, exchange) for g in generators])
-        if not _same_group(generators, other):
-            found.append(((a, b), other))
-            if len(found) == count:
-                break
-    return found
-
-
-def conjugate(
-    index: Int64[np.ndarray, " dim"], by: Int64[np.ndarray, " dim"]
-) -> Int64[np.ndarray, " dim"]:
-    """Rename the inputs of an index array: the same permutation, had the inputs come in another order."""
-    dim = len(index)
-    wide = extend(by)
-    return np.argsort(wide)[extend(index)[wide]][:dim]
-
-
-def _same_group(one: Indices, other: Indices) -> bool:
-    """Whether two sets of generators make the same group."""
-    if one.shape == other.shape and np.array_equal(np.unique(one, axis=0), np.unique(other, axis=0)):
-        return True
-    if not np.array_equal(_orbits(one), _orbits(other)):
-        return False
-    groups = [Group("", g) for g in (one, other)]
-    return groups[0] == groups[1]
-
-
-def _orbits(generators: Indices) -> Int64[np.ndarray, " dim"]:
-    return signed_orbits(generators % generators.shape[1])[0]
-
-
-def as_floats(values: Iterable[float]) -> Float64[np.ndarray, " n"]:
-    """Numbers as an array."""
-    return np.array(list(values), dtype=np.float64)

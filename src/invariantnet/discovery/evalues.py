@@ -1,13 +1,15 @@
 r"""Evidence against "nothing is gained", valid at any finite number of examples.
 
-An *e-value* is a number that is on average at most 1 if the null hypothesis holds, so that by Markov's inequality it
-exceeds $1/\alpha$ with probability at most $\alpha$. It is the wealth of a gambler who starts with 1 and bets at fair odds:
+An *e-value* is a number that is on average at most 1 if the null hypothesis holds, so that by Markov's
+inequality it exceeds $1/\alpha$ with probability at most $\alpha$. It is the wealth of a gambler who starts
+with 1 and bets at fair odds:
 
 $$E = \sum_b w_b \prod_i \left(1 + b\, \frac{\min(\max(d_i, -c), c)}{c}\right),$$
 
-with the gain $d_i$ of one prediction over another in nats, and fixed bets $0 < b < 1$ whose weights $w_b$ sum to 1. Under the
-null hypothesis the clipped gain of an example is at most 0 on average, whatever came before, so every factor is at most
-1 on average. The sum over bets is the gambler that moves money to the bets that have paid so far: it looks at the past only.
+with the gain $d_i$ of one prediction over another in nats, and fixed bets $0 < b < 1$ whose weights $w_b$ sum
+to 1. Under the null hypothesis the clipped gain of an example is at most 0 on average, whatever came before, so
+every factor is at most 1 on average. The sum over bets is the gambler that moves money to the bets that have
+paid so far: it looks at the past only.
 """
 
 from collections.abc import Sequence
@@ -42,7 +44,9 @@ def log_e_value(gains: Float64[np.ndarray, " n"]) -> float:
     return float(np.logaddexp.reduce(wealth) - np.log(len(BETS)))
 
 
-def e_bh(log_e_values: Sequence[float], alpha: float) -> Bool[np.ndarray, " hypotheses"]:
+def e_bh(
+    log_e_values: Sequence[float], alpha: float, weights: Sequence[float] | None = None
+) -> Bool[np.ndarray, " hypotheses"]:
     """Reject null hypotheses so that the expected share of false rejections is at most alpha.
 
     The e-BH procedure rejects the k largest of m e-values, for the largest k with a k-th e-value of at least
@@ -51,6 +55,8 @@ def e_bh(log_e_values: Sequence[float], alpha: float) -> Bool[np.ndarray, " hypo
     Args:
         log_e_values: One per null hypothesis.
         alpha: Level, between 0 and 1.
+        weights: Chosen before the tests: how much more willingly one hypothesis is rejected than another. Their
+            mean is made 1, so that the level still holds.
 
     Returns:
         Whether each null hypothesis is rejected.
@@ -62,6 +68,8 @@ def e_bh(log_e_values: Sequence[float], alpha: float) -> Bool[np.ndarray, " hypo
     values = np.asarray(log_e_values, dtype=np.float64)
     if not len(values):
         return np.zeros(0, bool)
+    if weights is not None:
+        values = values + np.log(np.asarray(weights) / np.mean(weights))
     order = np.argsort(-values, kind="stable")
     ranks = np.arange(1, len(values) + 1)
     enough = values[order] >= np.log(len(values)) - np.log(alpha * ranks)

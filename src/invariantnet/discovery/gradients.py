@@ -1,13 +1,13 @@
-"""Moments of the gradients of predictors: what a symmetry of the labels leaves alone, whatever the inputs are like."""
+"""Moments of the gradients of predictors: what a symmetry of the labels leaves alone, whatever the inputs."""
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float64
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.copies import nothing
-from invariantnet.discovery.predictors import AnyPredictor, KernelPredictor, Labelled, standardise
+from invariantnet.discovery.predictors import AnyPredictor, Function, Labelled
 
 PROBES = 300
 """Inputs at which gradients are taken."""
@@ -18,17 +18,12 @@ FITS = 4
 MOST_INPUTS = 64
 """Inputs above which no gradients are taken: predictors say too little about so many at once."""
 
-Function = Callable[[Float64[np.ndarray, "n dim"]], Float64[np.ndarray, "n outputs"]]
-"""Predicted values of inputs."""
 
-
-def moments_of_gradients(
-    past: Labelled, predictor: AnyPredictor, rng: np.random.Generator
-) -> Moments | None:
+def moments_of_gradients(past: Labelled, predictor: AnyPredictor, rng: np.random.Generator) -> Moments | None:
     """First and second moments of gradients at inputs drawn from a symmetric distribution.
 
-    The entries of the probes are drawn from the values of all inputs together. At the data's own inputs, a symmetry
-    of the labels would be hidden by inputs that are not symmetric.
+    The entries of the probes are drawn from the values of all inputs together. At the data's own inputs, a
+    symmetry of the labels would be hidden by inputs that are not symmetric.
 
     Args:
         past: Examples to learn from.
@@ -54,14 +49,7 @@ def moments_of_gradients(
 
 def _fitted(past: Labelled, predictor: AnyPredictor) -> Function:
     # The same shift and scale for all inputs: any other would tell them apart.
-    predictor = type(predictor)(**{**vars(predictor), "scaling": "all"})
-    plain = nothing(past.x.shape[1])
-    standard = standardise(past.x, plain, "all")
-    found = predictor.fit(plain, past)
-    if isinstance(predictor, KernelPredictor):
-        x = standard(past.x)
-        return lambda z: predictor.kernel(plain, standard(z), x) @ found.coefficients
-    return lambda z: predictor.features(plain, standard(z)) @ found.coefficients
+    return replace(predictor, scaling="all").fit(nothing(past.x.shape[1]), past)[1]
 
 
 def _gradients(

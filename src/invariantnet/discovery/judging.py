@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -12,15 +13,22 @@ from invariantnet.discovery.evalues import log_e_value, log_e_value_of_copies
 from invariantnet.discovery.predictors import Labelled, Predictor
 from invariantnet.symmetries._closure import Indices
 
-SHARES = (0.125, 0.25, 0.5)
-"""Numbers of examples that predictors learn from, as shares of all examples. A symmetry gains most where few examples
-have to do; a predictor of many examples tells best whether the symmetry is true."""
+GROWTH = 3
+"""Ratio of one number of examples that predictors learn from to the next. A symmetry gains most where few examples
+have to do; predictors of many examples tell best whether it is true."""
+
+BLOCKS = 24
+"""Blocks of labels at most, each with predictors of its own."""
+
+REPEATS = 3
+"""Predictors of each block, of different examples, whose scores are averaged; one where most examples are learned
+from."""
 
 MOST_LEARNED = 1000
 """Examples that a predictor learns from at most: a kernel takes time that grows with their third power."""
 
-FEWEST_LEARNED = 12
-"""Examples that a predictor learns from at least."""
+FEWEST_LEARNED = 15
+"""Examples that a predictor learns from at least; and not fewer than there are inputs, within reason."""
 
 MOST_JUDGED = 2000
 """Labels that are judged at most."""
@@ -29,14 +37,14 @@ CORRELATED = 10.0
 """Moments that count as one, because they are correlated with one another."""
 
 SHRINKAGE = 0.1
-"""Share of the mean variance that is added to the variances of inputs, so that their covariance can be inverted."""
+"""Share of the variances that is added to them, so that the covariance of inputs can be inverted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """A block of labels to predict, and the examples to learn from."""
 
-    past: Int64[np.ndarray, " past"]
+    pasts: tuple[Int64[np.ndarray, " past"], ...]
     block: slice
 
 
@@ -64,20 +72,33 @@ class Judge:
     def tasks(self) -> list[list[Task]]:
         """What is predicted from what, for each number of examples to learn from."""
         last = min(len(self.examples), self.first + MOST_JUDGED)
-        most = min(len(self.examples), round(MOST_LEARNED / max(SHARES)))
         rng = np.random.default_rng(self.seed)
         found = []
-        for share in SHARES:
-            size = max(FEWEST_LEARNED, round(share * most))
-            edges = np.linspace(self.first, last, round(2 / share) + 1).round().astype(int)
+        for size in self.sizes:
+            count = min(BLOCKS, max(3, 2 * len(self.examples) // size))
+            repeats = REPEATS if size < self.sizes[-1] else 1
+            edges = np.linspace(self.first, last, count + 1).round().astype(int)
             found.append(
                 [
-                    Task(rng.choice(start, min(size, start), replace=False), slice(start, end))
-                    for start, end in zip(edges[:-1], edges[1:], strict=True)
+                    Task(
+                        tuple(rng.choice(start, min(size, start), replace=False) for _ in range(repeats)),
+                        slice(start, end),
+                    )
+                    for start, end in pairwise(edges.tolist())
                     if end > start
                 ]
             )
         return found
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of examples that predictors learn from, the smallest first."""
+        most = min(MOST_LEARNED, self.first)
+        least = min(max(FEWEST_LEARNED, min(2 * self.examples.x.shape[1], 60)), most)
+        found = [most]
+        while found[-1] > least * GROWTH**0.5:
+            found.append(max(least, found[-1] // GROWTH))
+        return found[::-1]
 
     def log_likelihood(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
         """Log probability of every judged label, by predictors with the symmetry that the generators make."""
@@ -85,17 +106,15 @@ class Judge:
         if key not in self._known:
             symmetry = symmetry_of(generators)
             self._known[key] = np.stack(
-                [
-                    np.concatenate(
-                        [
-                            self.predictor.score(symmetry, self.examples[task.past], self.examples[task.block])
-                            for task in tasks
-                        ]
-                    )
-                    for tasks in self.tasks
-                ]
+                [np.concatenate([self._score(symmetry, task) for task in tasks]) for tasks in self.tasks]
             )
         return self._known[key]
+
+    def _score(self, symmetry: Symmetry, task: Task) -> Float64[np.ndarray, " block"]:
+        """Log probability of the labels of a block, on average over predictors."""
+        block = self.examples[task.block]
+        scores = [self.predictor.score(symmetry, self.examples[past], block) for past in task.pasts]
+        return np.asarray(np.mean(scores, axis=0))
 
     def gains(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
         """Nats that the symmetry gains over none at every label."""
@@ -103,15 +122,15 @@ class Judge:
         return self.log_likelihood(generators) - plain
 
     def log_e_value(self, generators: Indices) -> float:
-        """Log e-value of the null hypothesis that the symmetry gains nothing, however many examples are learned from.
+        """Log e-value of the null hypothesis that the symmetry gains nothing.
 
-        The mean of e-values is an e-value.
+        It is the mean of the e-values for each number of examples to learn from, which is an e-value too.
         """
         values = [log_e_value(gains) for gains in self.gains(generators)]
         return float(np.logaddexp.reduce(values) - np.log(len(values)))
 
     def log_e_value_of_loss(self, generators: Indices) -> float:
-        """Log e-value of the null hypothesis that the symmetry loses nothing where most examples are learned from."""
+        """Log e-value of the null hypothesis that the symmetry loses nothing if most examples are learned from."""
         return log_e_value(-self.gains(generators)[-1])
 
     def gain(self, generators: Indices) -> float:

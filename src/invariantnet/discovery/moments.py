@@ -1,7 +1,5 @@
 """Moments of the inputs given the labels: what a symmetry of inputs and labels leaves alone."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 
@@ -20,14 +18,7 @@ ROOM = 2.0
 """Factor above and below `RAREST` within which the widest gap between inputs is the border."""
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Examples that share a class, or a range of real labels."""
-
-    x: Float64[np.ndarray, "part dim"]
-
-
-def parts_of(y: Shaped[np.ndarray, " n"], *, classes: bool) -> list[Int64[np.ndarray, " part"]]:
+def parts_of(y: Shaped[np.ndarray, " n"], *, classes: bool) -> list[Int64[np.ndarray, "_"]]:
     """Group the examples by class, or by quantiles of real labels.
 
     Args:
@@ -45,13 +36,11 @@ def parts_of(y: Shaped[np.ndarray, " n"], *, classes: bool) -> list[Int64[np.nda
     return [part for part in np.array_split(np.argsort(y, kind="stable"), count) if len(part)]
 
 
-def moments_given_labels(
-    x: Float64[np.ndarray, "n dim"], parts: list[Int64[np.ndarray, " part"]]
-) -> Moments:
+def moments_given_labels(x: Float64[np.ndarray, "n dim"], parts: list[Int64[np.ndarray, "_"]]) -> Moments:
     """Means, variances and covariances of the inputs in each part, in units of their sampling noise.
 
-    Inputs are divided by the root of their standard deviation: in their own units, inputs that vary little would not
-    count; divided by all of it, they would count as much as those that vary a lot, noise included.
+    Inputs are divided by the root of their standard deviation: in their own units, inputs that vary little
+    would not count; divided by all of it, they would count as much as those that vary a lot, noise included.
 
     Args:
         x: Inputs; all of them vary.
@@ -77,8 +66,8 @@ def moments_given_labels(
 def inputs_that_vary(x: Float64[np.ndarray, "n dim"]) -> Bool[np.ndarray, " dim"]:
     """Whether each input differs from its usual value often enough to tell its place among the others.
 
-    The border lies in the widest gap near `RAREST` examples, because inputs that take each other's places vary about
-    equally often.
+    The border lies in the widest gap near `RAREST` examples, because inputs that take each other's places vary
+    about equally often.
 
     Args:
         x: Inputs.

@@ -1,23 +1,22 @@
 r"""Predictors in closed form, averaged over a symmetry: kernels, and polynomials of the inputs.
 
-A kernel becomes invariant by averaging over the group, $k_G(x, x') = \frac{1}{|G|} \sum_g k(x, T_g x')$; this is a network with
-infinitely many tied units. A polynomial becomes invariant by averaging its monomials over their orbits, which needs no
-list of elements, so it is exact for groups of any size.
+A kernel becomes invariant by averaging over the group, $k_G(x, x') = \frac{1}{|G|} \sum_g k(x, T_g x')$; this
+is a network with infinitely many tied units. A polynomial becomes invariant by averaging its monomials over
+their orbits, which needs no list of elements, so it is exact for groups of any size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations_with_replacement
 from math import comb, factorial
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
-from invariantnet.discovery._ridge import Fit, calibration_of, fit_features, fit_kernel
+from invariantnet.discovery._ridge import RIDGES, Fit, fit_features, fit_kernel
 from invariantnet.discovery.copies import Symmetry, nothing
-from invariantnet.symmetries._closure import extend
 from invariantnet.symmetries._orbits import signed_orbits
 
 LENGTHS = (0.5, 1.0, 2.0)
@@ -26,13 +25,15 @@ LENGTHS = (0.5, 1.0, 2.0)
 MOST_MONOMIALS = 500
 """Monomials of a polynomial at most: with more, a kernel is cheaper."""
 
-MOST_REMEMBERED = 3000
-"""Examples that a predictor learns from at most: a kernel takes memory and time for all pairs of them."""
-
 Scaling = Literal["orbit", "all"]
 """Inputs are standardised over each orbit, or all by the same numbers."""
 
 
+Function = Callable[[Float64[np.ndarray, "n dim"]], Float64[np.ndarray, "n outputs"]]
+"""Fitted values of inputs."""
+
+
+@runtime_checkable
 class Predictor(Protocol):
     """Predicts labels from earlier examples, exactly or nearly invariant to a symmetry."""
 
@@ -93,7 +94,7 @@ def standardise(x: Float64[np.ndarray, "n dim"], symmetry: Symmetry, scaling: Sc
     dim = x.shape[1]
     if scaling == "all":
         shift = np.zeros(dim) if symmetry.signed else np.full(dim, x.mean())
-        return Standard(shift, np.full(dim, _positive(np.sqrt(np.mean((x - shift) ** 2)))))
+        return Standard(shift, _positive(np.full(dim, np.sqrt(np.mean((x - shift) ** 2)))))
     labels, sign = symmetry.signed_orbits
     orbits = symmetry.orbits
     means = _orbit_means(np.where(labels < 0, 0.0, sign * x.mean(axis=0)), orbits)
@@ -109,24 +110,27 @@ class KernelPredictor:
     Args:
         length: Of the kernel, in standard deviations of an input times the root of their number.
         scaling: How inputs are standardised.
+        ridges: Penalties to choose from.
     """
 
     length: float
     scaling: Scaling
+    ridges: tuple[float, ...] = RIDGES
+
+    def fit(self, symmetry: Symmetry, past: Labelled) -> tuple[Fit, Function]:
+        """Fit the past; also return the fitted function."""
+        standard = standardise(past.x, symmetry, self.scaling)
+        x = standard(past.x)
+        kernel = self.kernel(symmetry, x, x)
+        # Averaging over a group makes functions smaller; the penalty is for functions of one size.
+        size = max(1e-12, float(np.diag(kernel).mean()))
+        found = fit_kernel(kernel / size, past.y, past.classes, self.ridges)
+        return found, lambda z: self.kernel(symmetry, standard(z), x) @ (found.coefficients / size)
 
     def score(self, symmetry: Symmetry, past: Labelled, block: Labelled) -> Float64[np.ndarray, " block"]:
         """Log probability of each label of the block."""
-        past = past[-MOST_REMEMBERED:]
-        standard = standardise(past.x, symmetry, self.scaling)
-        x = standard(past.x)
-        found = fit_kernel(self.kernel(symmetry, x, x), past.y, past.classes)
-        fitted = self.kernel(symmetry, standard(block.x), x) @ found.coefficients
-        return found.calibration.log_prob(fitted, block.y)
-
-    def fit(self, symmetry: Symmetry, past: Labelled) -> Fit:
-        """Fit the past."""
-        x = standardise(past.x, symmetry, self.scaling)(past.x)
-        return fit_kernel(self.kernel(symmetry, x, x), past.y, past.classes)
+        found, function = self.fit(symmetry, past)
+        return found.calibration.log_prob(function(block.x), block.y)
 
     def kernel(
         self, symmetry: Symmetry, x: Float64[np.ndarray, "n dim"], z: Float64[np.ndarray, "m dim"]
@@ -149,27 +153,29 @@ class PolynomialPredictor:
     Args:
         degree: Largest degree of a monomial.
         scaling: How inputs are standardised.
+        ridges: Penalties to choose from.
     """
 
     degree: int
     scaling: Scaling
+    ridges: tuple[float, ...] = RIDGES
+
+    def fit(self, symmetry: Symmetry, past: Labelled) -> tuple[Fit, Function]:
+        """Fit the past; also return the fitted function."""
+        standard = standardise(past.x, symmetry, self.scaling)
+        features = self.features(symmetry, standard(past.x))
+        size = max(1e-12, float((features**2).sum(axis=1).mean())) ** 0.5
+        found = fit_features(features / size, past.y, past.classes, self.ridges)
+        return found, lambda z: self.features(symmetry, standard(z)) @ (found.coefficients / size)
 
     def score(self, symmetry: Symmetry, past: Labelled, block: Labelled) -> Float64[np.ndarray, " block"]:
         """Log probability of each label of the block."""
-        past = past[-MOST_REMEMBERED:]
-        standard = standardise(past.x, symmetry, self.scaling)
-        found = fit_features(self.features(symmetry, standard(past.x)), past.y, past.classes)
-        fitted = self.features(symmetry, standard(block.x)) @ found.coefficients
-        return found.calibration.log_prob(fitted, block.y)
-
-    def fit(self, symmetry: Symmetry, past: Labelled) -> Fit:
-        """Fit the past."""
-        x = standardise(past.x, symmetry, self.scaling)(past.x)
-        return fit_features(self.features(symmetry, x), past.y, past.classes)
+        found, function = self.fit(symmetry, past)
+        return found.calibration.log_prob(function(block.x), block.y)
 
     def features(self, symmetry: Symmetry, x: Float64[np.ndarray, "n dim"]) -> Float64[np.ndarray, "n m"]:
         """Sums of monomials over orbits, divided by the root of the orbit's size."""
-        monomials = Monomials(x.shape[1], self.degree)
+        monomials = monomials_of(x.shape[1], self.degree)
         return monomials(x) @ monomials.invariant(symmetry)
 
 
@@ -233,6 +239,12 @@ class Monomials:
         return np.searchsorted(reference, key)
 
 
+@cache
+def monomials_of(dim: int, degree: int) -> Monomials:
+    """All monomials of some inputs up to a degree, listed once."""
+    return Monomials(dim, degree)
+
+
 AnyPredictor = KernelPredictor | PolynomialPredictor
 
 
@@ -245,7 +257,7 @@ def candidates(dim: int) -> list[AnyPredictor]:
 
 
 def choose(past: Labelled, most: int = 600) -> AnyPredictor:
-    """Choose the predictor that, without symmetry, predicts each of some examples best from the others.
+    """Choose the predictor and penalty that, without symmetry, predict each of some examples best from the others.
 
     Args:
         past: Examples to choose by.
@@ -254,12 +266,15 @@ def choose(past: Labelled, most: int = 600) -> AnyPredictor:
     Returns:
         The predictor.
     """
-    sample = past[:most]
-    plain = nothing(past.x.shape[1])
-    return max(candidates(past.x.shape[1]), key=lambda p: p.fit(plain, sample).score)
+    sample, plain = past[:most], nothing(past.x.shape[1])
+    tried = [(predictor, predictor.fit(plain, sample)[0]) for predictor in candidates(past.x.shape[1])]
+    predictor, fit = max(tried, key=lambda pair: pair[1].score)
+    return replace(predictor, ridges=(fit.ridge,))
 
 
-def _orbit_means(values: Float64[np.ndarray, " dim"], labels: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, " dim"]:
+def _orbit_means(
+    values: Float64[np.ndarray, " dim"], labels: Int64[np.ndarray, " dim"]
+) -> Float64[np.ndarray, " dim"]:
     return (np.bincount(labels, values) / np.bincount(labels))[labels]
 
 

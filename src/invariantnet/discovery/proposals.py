@@ -1,7 +1,8 @@
-"""Which symmetries are worth a test: permutations that leave moments of the data, or of predictors, almost alone."""
+"""Which symmetries are worth a test: permutations that leave moments of data, or of predictors, almost alone."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,9 @@ NEARLY_AS_GOOD = 1.3
 LARGEST_JOIN = 4096
 """Elements of a joint proposal at most: noisy permutations soon generate nearly all permutations."""
 
+SIGN_FITS = 1.5
+"""Misfit up to which a change of sign fits: 1 is what noise makes of a true one."""
+
 IMPROVED = 12
 """Best permutations among many inputs that are searched again, from their best part."""
 
@@ -45,6 +49,9 @@ PATIENCE = 4
 Source = Literal["inputs", "predictions"]
 """Moments of inputs given labels, or of the gradients of a predictor."""
 
+Kind = Literal["permutation", "together", "exchanges", "signs"]
+"""One permutation, several together, exchanges of inputs within parts, or changes of sign."""
+
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
@@ -53,19 +60,19 @@ class Proposal:
     Args:
         generators: Index arrays, signs included.
         source: Where it comes from.
-        kind: One permutation, several together, or exchanges of inputs within parts.
+        kind: One permutation, several together, exchanges of inputs within parts, or changes of sign.
         misfit: Mean squared change of the moments, in units of noise.
+        weight: How willingly it is accepted: less for the second best of its kind than for the best.
     """
 
     generators: Indices
     source: Source
-    kind: Literal["permutation", "together", "exchanges"]
+    kind: Kind
     misfit: float
+    weight: float = 1.0
 
 
-def propose(
-    past: Labelled, predictor: AnyPredictor, rng: np.random.Generator, *, signed: bool
-) -> list[Proposal]:
+def propose(past: Labelled, predictor: AnyPredictor, rng: np.random.Generator, *, signed: bool) -> list[Proposal]:
     """Propose symmetries of the labels, and of inputs and labels.
 
     Args:
@@ -78,11 +85,35 @@ def propose(
         The proposals, each group once.
     """
     of_inputs = moments_given_labels(past.x, parts_of(past.y, classes=past.classes is not None))
-    found = _from_moments(of_inputs, "inputs", rng, signed=signed)
+    found = _from_moments(of_inputs, "inputs", rng)
     of_gradients = moments_of_gradients(past, predictor, rng)
     if of_gradients is not None:
-        found += _from_moments(of_gradients, "predictions", rng, signed=signed)
+        found += _from_moments(of_gradients, "predictions", rng)
+    if signed:
+        found += sign_changes(of_inputs)
     return _distinct(found)
+
+
+def sign_changes(moments: Moments) -> list[Proposal]:
+    """Propose changes of sign: of the input that fits best, of each that fits, and of all at once.
+
+    Args:
+        moments: What a change of sign leaves almost alone.
+
+    Returns:
+        The proposals.
+    """
+    dim = moments.dim
+    flips = np.tile(np.arange(dim), (dim, 1)) + dim * np.eye(dim, dtype=np.int64)
+    misfits = np.array([moments.misfit(flip) for flip in flips])
+    best = int(misfits.argmin())
+    fitting = misfits <= max(NEARLY_AS_GOOD * misfits[best], SIGN_FITS)
+    everything = np.arange(dim)[None] + dim
+    return [
+        Proposal(flips[[best]], "inputs", "signs", float(misfits[best])),
+        Proposal(flips[fitting], "inputs", "signs", float(misfits[fitting].max())),
+        Proposal(everything, "inputs", "signs", moments.misfit(everything[0])),
+    ]
 
 
 def search(
@@ -171,13 +202,14 @@ def ranked(
     moving = {index.tobytes(): index for index in found if not np.array_equal(index, identity)}
     typical = float(exchange_misfits(moments).mean())
     judged = [(moments.misfit(index), index) for index in moving.values()]
-    return sorted(judged, key=lambda pair: -surprise(*pair, typical))
+    return sorted(judged, key=lambda pair: -surprise(pair[0], pair[1], typical))
 
 
 def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) -> float:
     """How hard it would be to find such a permutation by chance.
 
-    Among many inputs there are always two that are alike; a permutation that moves all of them and fits is no chance.
+    Among many inputs there are always two that are alike; a permutation that moves all of them and fits is no
+    chance.
 
     Args:
         misfit: Misfit of the permutation.
@@ -198,8 +230,8 @@ def exchanges(moments: Moments) -> list[tuple[float, Indices]]:
         moments: What exchanges leave almost alone.
 
     Returns:
-        Misfit of the worst exchange and transpositions of neighbours within parts, for the partitions at the widest
-        gaps of a clustering by misfit.
+        Misfit of the worst exchange and transpositions of neighbours within parts, for the partitions at the
+        widest gaps of a clustering by misfit.
     """
     dim = moments.dim
     if dim < 2:
@@ -212,7 +244,7 @@ def exchanges(moments: Moments) -> list[tuple[float, Indices]]:
     # All inputs exchangeable is always worth a test: the labels of sets are like that.
     found = []
     for level in sorted({*levels.tolist(), dim - 2}):
-        labels = fcluster(tree, heights[level] + 1e-12, "distance")
+        labels = fcluster(tree, heights[level] + 1e-12, "distance").astype(np.int64)
         generators = _neighbour_exchanges(labels)
         found.append((float(heights[level]), generators))
     return found
@@ -234,14 +266,15 @@ def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
     return loss.clip(0) / count
 
 
-def _from_moments(
-    moments: Moments, source: Source, rng: np.random.Generator, *, signed: bool
-) -> list[Proposal]:
-    found = search(moments, rng, signed=signed)[:KEPT]
-    proposals = [Proposal(index[None], source, "permutation", misfit) for misfit, index in found]
+def _from_moments(moments: Moments, source: Source, rng: np.random.Generator) -> list[Proposal]:
+    found = search(moments, rng, signed=False)[:KEPT]
+    proposals = [
+        Proposal(index[None], source, "permutation", misfit, 1 / (1 + rank))
+        for rank, (misfit, index) in enumerate(found)
+    ]
     proposals += [
-        Proposal(generators, source, "exchanges", misfit)
-        for misfit, generators in exchanges(moments)
+        Proposal(generators, source, "exchanges", misfit, 1 / (1 + rank))
+        for rank, (misfit, generators) in enumerate(sorted(exchanges(moments), key=lambda pair: pair[0]))
         if len(generators)
     ]
     return proposals + _together(found, source)
@@ -295,7 +328,7 @@ def _neighbour_exchanges(labels: Int64[np.ndarray, " dim"]) -> Indices:
     dim, found = len(labels), []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        for a, b in zip(members[:-1], members[1:], strict=True):
+        for a, b in pairwise(members.tolist()):
             exchange = np.arange(dim)
             exchange[[a, b]] = b, a
             found.append(exchange)

@@ -90,8 +90,9 @@ class Discovery:
             ]
         accepted = sum(t.accepted for t in self.tested)
         words = [
-            f"There is a symmetry: {accepted} of {len(self.tested)} proposals predict unseen labels better (largest "
-            f"log e-value {max(t.log_e_value for t in self.tested):.1f}, false discovery rate at most {self.alpha:g}).",
+            f"There is a symmetry: {accepted} of {len(self.tested)} proposals predict unseen labels better "
+            f"(largest log e-value {max(t.log_e_value for t in self.tested):.1f}, false discovery rate at most "
+            f"{self.alpha:g}).",
             f"The group is {describe(self.group)}.",
         ]
         if self.exact:
@@ -111,8 +112,8 @@ class Discovery:
         words = [f"Judged on {self.judged:,} labels of {self.examples:,} examples."]
         if self.set_aside:
             words.append(
-                f"{len(self.set_aside)} of {self.group.dim} inputs were set aside, because they vary too rarely or "
-                "their places cannot be told."
+                f"{len(self.set_aside)} of {self.group.dim} inputs were set aside: they vary too rarely, or their "
+                "places cannot be told."
             )
         return words
 

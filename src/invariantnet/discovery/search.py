@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64, Shaped
+from jaxtyping import Bool, Float64, Int64, Shaped
 
 from invariantnet._system.progress import meter
 from invariantnet.discovery._matching import Moments
@@ -15,7 +15,6 @@ from invariantnet.discovery.moments import inputs_that_vary, moments_given_label
 from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
 from invariantnet.discovery.proposals import Proposal, Source, propose
 from invariantnet.discovery.result import Discovery, Tested
-from invariantnet.symmetries._closure import Indices
 from invariantnet.symmetries.group import Group
 
 MOST_INPUTS = 2000
@@ -57,8 +56,8 @@ def discover(
     live = inputs_that_vary(examples.x[:first]) if len(x) >= FEWEST else np.zeros(x.shape[1], bool)
     if live.sum() > MOST_INPUTS:
         raise ValueError(
-            f"{live.sum():,} inputs vary, and discovery compares at most {MOST_INPUTS:,}: shrink images, or choose "
-            "columns."
+            f"{live.sum():,} inputs vary, and discovery compares at most {MOST_INPUTS:,}: shrink images, or "
+            "choose columns."
         )
     if not live.any():
         return _nothing(x, (), live, alpha, 0)
@@ -70,7 +69,9 @@ def discover(
 class _Search:
     """One search: propose, test, close."""
 
-    def __init__(self, examples: Labelled, first: int, rng: np.random.Generator, alpha: float, update: Any) -> None:
+    def __init__(
+        self, examples: Labelled, first: int, rng: np.random.Generator, alpha: float, update: Any
+    ) -> None:
         self.examples, self.first, self.rng, self.alpha, self.update = examples, first, rng, alpha, update
         self.signed = bool(((examples.x < 0).any(axis=0) & (examples.x > 0).any(axis=0)).any())
         self.predictor: AnyPredictor = choose(examples[:first])
@@ -84,7 +85,7 @@ class _Search:
         for i, proposal in enumerate(proposals):
             self.update(0.2 + 0.5 * i / len(proposals), f"testing {i + 1} of {len(proposals)} proposals")
             values.append(self.judge.log_e_value(proposal.generators))
-        accepted = e_bh(values, self.alpha) & ~self._losing(proposals)
+        accepted = e_bh(values, self.alpha, [p.weight for p in proposals]) & ~self._losing(proposals)
         tested = tuple(
             Tested(_widened(p.generators, live), p.source, p.kind, value, bool(yes))
             for p, value, yes in zip(proposals, values, accepted, strict=True)
@@ -106,8 +107,9 @@ class _Search:
         gradients = moments_of_gradients(self.examples, self.predictor, self.rng)
         if gradients is not None:
             moments["predictions"] = gradients
-        closing = Closing(self.judge, moments, self.signed, self.rng)
-        return closing.close([p for p, yes in zip(proposals, accepted, strict=True) if yes])
+        closing = Closing(self.judge, moments, self.rng)
+        passed = [p for p, yes in zip(proposals, accepted, strict=True) if yes]
+        return closing.close(passed, [p for p, yes in zip(proposals, accepted, strict=True) if not yes])
 
     def _discovery(self, closed: Closed, tested: tuple[Tested, ...], live: Bool[np.ndarray, " all"]) -> Discovery:
         aside = ~live
@@ -147,7 +149,7 @@ def _nothing(
     )
 
 
-def _widened(generators: Indices, live: Bool[np.ndarray, " all"]) -> Indices:
+def _widened(generators: Int64[np.ndarray, "n few"], live: Bool[np.ndarray, " all"]) -> Int64[np.ndarray, "n all"]:
     """Let index arrays on the inputs that vary act on all inputs."""
     places = np.flatnonzero(live)
     dim, few = len(live), len(places)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import tyro
 
 from invariantnet._system.words import package_version
+from invariantnet.app.cli.discovery import Discover
 from invariantnet.app.cli.models import Export, Fit, Predict, Report
 from invariantnet.app.cli.symmetries import Symmetries
 
@@ -30,6 +31,7 @@ REMEDIES = {
 
 Command = (
     Annotated[Fit, tyro.conf.subcommand("fit")]
+    | Annotated[Discover, tyro.conf.subcommand("discover")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Export, tyro.conf.subcommand("export")]

@@ -1,0 +1,109 @@
+"""Groups that are close to a given one: subgroups, conjugates, and noisy elements that were mended."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from jaxtyping import Int64
+
+from invariantnet.discovery._matching import Moments
+from invariantnet.discovery.judging import moves
+from invariantnet.discovery.proposals import exchange_misfits
+from invariantnet.symmetries._closure import Indices, extend
+from invariantnet.symmetries._orbits import signed_orbits
+from invariantnet.symmetries.group import Group
+
+
+def fitting(
+    index: Int64[np.ndarray, " dim"], elements: Int64[np.ndarray, "order dim"]
+) -> Int64[np.ndarray, " dim"]:
+    r"""Mend a noisy permutation so that it maps a group onto itself, where most inputs agree on how.
+
+    If $h g h^{-1} = \varphi(g)$ for all elements, then $h$ is known on an orbit as soon as it is known for one
+    member; all members vote.
+
+    Args:
+        index: The noisy permutation, signs included.
+        elements: All elements of the group.
+
+    Returns:
+        The mended permutation, or the same if the votes make none.
+    """
+    dim = len(index)
+    h, group = extend(index), extend(elements)
+    back = np.argsort(h)
+    images = [group[(group != h[g[back]]).sum(axis=1).argmin()] for g in group]
+    mended = np.full(2 * dim, -1)
+    for x in range(2 * dim):
+        if mended[x] < 0:
+            votes = [int(np.argsort(image)[h[g[x]]]) for g, image in zip(group, images, strict=True)]
+            winner = max(set(votes), key=votes.count)
+            for g, image in zip(group, images, strict=True):
+                mended[g[x]] = image[winner]
+    valid = np.array_equal(np.sort(mended), np.arange(2 * dim))
+    consistent = np.array_equal(mended[dim:], (mended[:dim] + dim) % (2 * dim))
+    return mended[:dim] if valid and consistent else index
+
+
+def closest_to_identity(
+    index: Int64[np.ndarray, " dim"], elements: Int64[np.ndarray, "order dim"]
+) -> Int64[np.ndarray, " dim"]:
+    """Of the products with elements of a group, take the one that moves the fewest inputs."""
+    products = extend(elements)[:, index]
+    return products[(products != np.arange(len(index))).sum(axis=1).argmin()]
+
+
+def are_permutations(generators: Indices) -> bool:
+    """Whether every row holds each input once."""
+    dim = generators.shape[1]
+    return bool((np.sort(generators % dim, axis=1) == np.arange(dim)).all())
+
+
+def subgroups(generators: Indices) -> Iterable[Indices]:
+    """Groups of all generators but one, and of squares of single generators."""
+    for i in range(len(generators)):
+        yield np.delete(generators, i, axis=0)
+    for generator in generators:
+        yield extend(generator)[generator][None]
+
+
+def neighbours(generators: Indices, moments: Moments, count: int) -> list[tuple[tuple[int, int], Indices]]:
+    """Conjugates of a group by exchanges of two inputs that look alike; the group itself is left out."""
+    dim = moments.dim
+    moved = moves(generators)
+    alike = exchange_misfits(moments)
+    first, second = np.triu_indices(dim, 1)
+    useful = moved[first] | moved[second]
+    order = np.argsort(alike[first, second][useful], kind="stable")
+    found = []
+    for k in order:
+        a, b = int(first[useful][k]), int(second[useful][k])
+        exchange = np.arange(dim)
+        exchange[[a, b]] = b, a
+        other = np.stack([conjugate(g, exchange) for g in generators])
+        if not same_group(generators, other):
+            found.append(((a, b), other))
+            if len(found) == count:
+                break
+    return found
+
+
+def conjugate(index: Int64[np.ndarray, " dim"], by: Int64[np.ndarray, " dim"]) -> Int64[np.ndarray, " dim"]:
+    """Rename the inputs of an index array: the same permutation, had the inputs come in another order."""
+    dim = len(index)
+    wide = extend(by)
+    return np.argsort(wide)[extend(index)[wide]][:dim]
+
+
+def same_group(one: Int64[np.ndarray, "n dim"], other: Int64[np.ndarray, "m dim"]) -> bool:
+    """Whether two sets of generators make the same group."""
+    if one.shape == other.shape and np.array_equal(np.unique(one, axis=0), np.unique(other, axis=0)):
+        return True
+    if not np.array_equal(orbits_of(one), orbits_of(other)):
+        return False
+    groups = [Group("", g) for g in (one, other)]
+    return groups[0] == groups[1]
+
+
+def orbits_of(generators: Indices) -> Int64[np.ndarray, " dim"]:
+    """Orbit of every input, signs aside."""
+    return signed_orbits(generators % generators.shape[1])[0]
