@@ -26,7 +26,7 @@ def exchangeable(n, dim, seed):
 
 
 def test_the_turn_behind_scrambled_digits_is_found():
-    x, y, elements = scrambled_digits("rot90", 400, seed=1)
+    x, y, elements = scrambled_digits("rot90", 300, seed=1)
     found = inv.discover(x, y, random_state=0)
     kept = np.setdiff1d(np.arange(64), found.set_aside)
     own = {tuple(e[kept]) for e in found.group.elements.numpy()}
@@ -38,20 +38,25 @@ def test_the_turn_behind_scrambled_digits_is_found():
 
 def test_nothing_is_found_where_there_is_nothing():
     x, y = load_digits(return_X_y=True)
-    found = inv.discover(x[:300], y[:300], random_state=0)
+    found = inv.discover(x[:150], y[:150], random_state=0)
     assert not found.found
     assert found.group.order == 1
     assert found.exact_probability == 0
     assert "No symmetry found" in found.verdict
 
 
-def test_exchangeable_inputs_are_found_and_equal_seeds_give_equal_results():
+def test_exchangeable_inputs_are_found():
     x, y = exchangeable(300, 5, seed=0)
-    found, again = (inv.discover(x, y, random_state=3) for _ in range(2))
+    found = inv.discover(x, y, random_state=3)
     assert found.group == inv.Group.from_permutations([[1, 0, 2, 3, 4], [1, 2, 0, 3, 4]])
+    assert any(t.accepted for t in found.tested)
+
+
+def test_equal_seeds_give_equal_results():
+    x, y = exchangeable(100, 4, seed=2)
+    found, again = (inv.discover(x, y, random_state=3) for _ in range(2))
     assert np.array_equal(found.generators, again.generators)
     assert [t.log_e_value for t in found.tested] == [t.log_e_value for t in again.tested]
-    assert any(t.accepted for t in found.tested)
 
 
 def test_constant_and_repeated_columns_do_no_harm():
@@ -65,14 +70,14 @@ def test_constant_and_repeated_columns_do_no_harm():
 @pytest.mark.parametrize("dim", [1, 2])
 def test_few_inputs_are_enough(dim):
     rng = np.random.default_rng(dim)
-    x = rng.normal(size=(200, dim))
-    found = inv.discover(x, x.sum(axis=1) ** 2 + 0.1 * rng.normal(size=200), random_state=0)
+    x = rng.normal(size=(120, dim))
+    found = inv.discover(x, x.sum(axis=1) ** 2 + 0.1 * rng.normal(size=120), random_state=0)
     assert found.group.dim == dim
 
 
 def test_images_keep_their_pixels_in_order():
     x, y = load_digits(return_X_y=True)
-    flat, shaped = (inv.discover(v[:100], y[:100], random_state=0) for v in (x, x.reshape(-1, 8, 8)))
+    flat, shaped = (inv.discover(v[:50], y[:50], random_state=0) for v in (x, x.reshape(-1, 8, 8)))
     assert [t.log_e_value for t in flat.tested] == [t.log_e_value for t in shaped.tested]
 
 
