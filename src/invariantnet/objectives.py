@@ -60,8 +60,10 @@ class LogPosterior:
         Returns:
             The terms by name; their sum is the objective.
         """
-        log_prob = self.likelihood.log_prob(self.network(x), y)
-        terms = {"log_likelihood": log_prob.mean() if weight is None else (weight * log_prob).mean()}
+        # A divergence of weights is balanced against a likelihood, not against a squared error.
+        measure = self.likelihood.log_prob if self.with_kl else self.likelihood.objective
+        each = measure(self.network(x), y)
+        terms = {"log_likelihood": each.mean() if weight is None else (weight * each).mean()}
         if self.with_prior:
             terms["log_prior_pi"] = total([m.log_prior() for m in self.with_prior]) / self.examples
         if self.with_kl:
