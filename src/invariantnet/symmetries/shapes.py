@@ -14,6 +14,16 @@ def channels_last(shape: Shape) -> bool:
     return len(shape) == 3 and shape[2] in (1, 3) and shape[0] > 3
 
 
+def has_features(shape: Shape) -> bool:
+    """Whether a shape looks like (length, features) rather than like an image (height, width).
+
+    Example:
+        >>> has_features((100, 3)), has_features((28, 28)), has_features((100, 12))
+        (True, False, True)
+    """
+    return len(shape) == 2 and shape[1] < shape[0] and (shape[1] <= 4 or shape[0] >= 4 * shape[1])
+
+
 def checked(shape: Shape) -> Shape:
     """Convert a shape to a tuple of integers.
 
