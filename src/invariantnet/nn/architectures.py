@@ -5,11 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
+from invariantnet.choices import Pool
 from invariantnet.nn.bayesian import bayesian as make_bayesian
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.shapes import has_features
+
+FILTERS = (16, 32, 64)
+"""Channels of the three convolutions: enough for digits and photographs of 32 pixels, and quick on one core."""
+SMALLEST_STRIDED = 16
+"""Pixels of the shorter side from which on the first convolution skips every other pixel."""
 
 
 def invariant_net(groups: Sequence[Group], classes: int, hidden: int = 100, **layer: Any) -> nn.Sequential:
@@ -28,23 +36,36 @@ def invariant_net(groups: Sequence[Group], classes: int, hidden: int = 100, **la
 
 
 def mlp(
-    shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False, units: int = 1
+    shape: tuple[int, ...],
+    classes: int,
+    hidden: int = 100,
+    *,
+    depth: int = 1,
+    bayesian: bool = False,
+    units: int = 1,
+    pool: Pool = "max",
 ) -> nn.Sequential:
-    """Make a network with one hidden layer.
+    """Make a network with one or more hidden layers.
 
     Args:
         shape: Shape of one input.
         classes: Number of outputs.
-        hidden: Number of features.
+        hidden: Number of features, and width of the hidden layers.
+        depth: Number of hidden layers.
         bayesian: Whether the weights are Gaussian, as in the BMLP of the paper.
-        units: Number of hidden units whose mean is one feature.
+        units: Number of hidden units that make one feature.
+        pool: Whether a feature is the maximum of its units or their mean.
 
     Returns:
         The network.
     """
-    first = nn.Linear(math.prod(shape), hidden * units)
-    layers = nn.Sequential(first, nn.ReLU(), *_mean_of(units), nn.Linear(hidden, classes))
-    return make_bayesian(layers, prior_std=1.0) if bayesian else layers
+    widths = [math.prod(shape), *[hidden] * (depth - 1)]
+    layers: list[nn.Module] = []
+    for width in widths[:-1]:
+        layers += [nn.Linear(width, hidden), nn.ReLU()]
+    layers += [*_features(widths[-1], hidden, units, pool), nn.Linear(hidden, classes)]
+    network = nn.Sequential(*layers)
+    return make_bayesian(network, prior_std=1.0) if bayesian else network
 
 
 def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
@@ -74,36 +95,80 @@ def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bo
     return make_bayesian(layers, prior_std=1.0) if bayesian else layers
 
 
-def convnet(shape: tuple[int, ...], classes: int, hidden: int = 100, *, units: int = 1) -> nn.Sequential:
+def convnet(
+    shape: tuple[int, ...],
+    classes: int,
+    hidden: int = 100,
+    *,
+    pooled: bool = False,
+    units: int = 1,
+    pool: Pool = "max",
+) -> nn.Sequential:
     """Make a CNN for use in practice: three convolutions with batch norm, and one hidden layer.
 
     Args:
-        shape: Shape of one image, (H, W) or (C, H, W).
+        shape: Shape of one image, (H, W) or (C, H, W), or of one sequence, (length,) or (length, features).
         classes: Number of outputs.
         hidden: Number of features.
-        units: Number of hidden units whose mean is one feature.
+        pooled: Whether the last feature maps are averaged over all positions.
+        units: Number of hidden units that make one feature.
+        pool: Whether a feature is the maximum of its units or their mean.
 
     Returns:
         The network.
     """
+    if is_sequence(shape):
+        return _sequence_convnet(shape, classes, hidden, pooled=pooled, units=units, pool=pool)
     channels, height, width = image_shape(shape)
     layers: list[nn.Module] = [nn.Unflatten(-1, (channels, height, width))]
-    for filters in (16, 32, 64):
+    for filters in FILTERS:
         # Each convolution halves the image: the first by its stride, which is cheaper, the others by pooling,
-        # which is more accurate.
-        halving: list[nn.Module] = [nn.MaxPool2d(2, ceil_mode=True)] if filters > 16 else []
-        kernel, stride = (3, 1) if halving else (5, 2)
-        conv = nn.Conv2d(channels, filters, kernel, stride=stride, padding=kernel // 2)
+        # which is more accurate. Small images are not halved by the first.
+        strided = filters == FILTERS[0] and min(height, width) >= SMALLEST_STRIDED
+        halving: list[nn.Module] = [] if filters == FILTERS[0] else [nn.MaxPool2d(2, ceil_mode=True)]
+        kernel = 5 if strided else 3
+        conv = nn.Conv2d(channels, filters, kernel, stride=2 if strided else 1, padding=kernel // 2)
         layers += [conv, nn.BatchNorm2d(filters), nn.ReLU(), *halving]
-        channels, height, width = filters, -(-height // 2), -(-width // 2)
-    size = channels * height * width
-    layers += [nn.Flatten(), nn.Linear(size, hidden * units), nn.ReLU(), *_mean_of(units)]
-    layers.append(nn.Linear(hidden, classes))
+        channels = filters
+        if strided or halving:
+            height, width = -(-height // 2), -(-width // 2)
+    size = channels if pooled else channels * height * width
+    layers += [nn.AdaptiveAvgPool2d(1)] if pooled else []
+    layers += [nn.Flatten(), *_features(size, hidden, units, pool), nn.Linear(hidden, classes)]
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def _mean_of(units: int) -> list[nn.Module]:
-    return [nn.AvgPool1d(units)] if units > 1 else []
+def _sequence_convnet(
+    shape: tuple[int, ...], classes: int, hidden: int, *, pooled: bool, units: int, pool: Pool
+) -> nn.Sequential:
+    length, channels = shape[0], math.prod(shape[1:])
+    layers: list[nn.Module] = [nn.Unflatten(-1, (length, channels)), Transposed()]
+    for filters in FILTERS:
+        conv = nn.Conv1d(channels, filters, 5, padding=2)
+        layers += [conv, nn.BatchNorm1d(filters), nn.ReLU(), nn.MaxPool1d(2, ceil_mode=True)]
+        channels, length = filters, -(-length // 2)
+    size = channels if pooled else channels * length
+    layers += [nn.AdaptiveAvgPool1d(1)] if pooled else []
+    return nn.Sequential(*layers, nn.Flatten(), *_features(size, hidden, units, pool), nn.Linear(hidden, classes))
+
+
+class Transposed(nn.Module):
+    """(batch, length, features) as (batch, features, length)."""
+
+    def forward(self, x: Float[Tensor, "batch length features"]) -> Float[Tensor, "batch features length"]:
+        """Exchange the last two axes."""
+        return x.mT
+
+
+def _features(inputs: int, hidden: int, units: int, pool: Pool) -> list[nn.Module]:
+    """The last hidden layer: each feature is made of several units."""
+    pools = {"max": nn.MaxPool1d, "mean": nn.AvgPool1d}
+    return [nn.Linear(inputs, hidden * units), nn.ReLU(), *([pools[pool](units)] if units > 1 else [])]
+
+
+def is_sequence(shape: tuple[int, ...]) -> bool:
+    """Whether a network treats inputs of a shape as sequences rather than as images."""
+    return len(shape) == 1 or has_features(shape)
 
 
 def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:

@@ -11,6 +11,9 @@ from torch import Tensor
 
 from invariantnet.symmetries.ranges import Range
 
+EVALUATIONS = 50_000
+"""Copies of inputs that a network computes while it is measured: a few seconds for a CNN."""
+
 POSITIONS = 65
 """Positions to try in a range with one parameter: four times as many as it has copies, the two ends included."""
 
@@ -32,6 +35,9 @@ class Deviation:
     largest: float
     mean: float
     position: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2g} for a typical input and {self.largest:.2g} at worst"
 
 
 @torch.no_grad()
@@ -69,6 +75,21 @@ def deviation(
             if float(change.max()) > largest:
                 largest, at = float(change.max()), position
     return Deviation(largest, float(worst.mean()), at)
+
+
+def affordable_positions(symmetry: Range, inputs: int) -> int:
+    """Positions for each parameter at which a network that pools over the range is measured in a few seconds.
+
+    Args:
+        symmetry: The range that the network pools over.
+        inputs: Number of inputs to measure on.
+
+    Returns:
+        An odd number, at least 3.
+    """
+    order = 1 if symmetry.group is None else symmetry.group.order
+    affordable = int((EVALUATIONS / (inputs * symmetry.copies * order)) ** (1 / symmetry.parameters))
+    return max(3, min(POSITIONS, affordable - 1 + affordable % 2))
 
 
 def _grid(symmetry: Range, positions: int | None) -> list[float]:

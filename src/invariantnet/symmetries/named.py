@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from invariantnet.symmetries import lookup
@@ -61,9 +62,22 @@ def join(first: Group | Range, second: Group | Range) -> Group | Range:
         >>> join(symmetry("rot90", shape=(28, 28)), symmetry("flips", shape=(28, 28)))
         Group('d4', order=8, dim=784)
     """
-    if isinstance(first, Range):
-        return combined(first, second)
-    return combined(second, first) if isinstance(second, Range) else lookup.join(first, second)
+    if isinstance(first, Group) and isinstance(second, Group):
+        return lookup.join(first, second)
+    if first.dim != second.dim:
+        raise ValueError(
+            f"{first.name} and {second.name} act on inputs of different lengths: make both for one shape."
+        )
+    if isinstance(first, Group):
+        first, second = second, first
+    assert isinstance(first, Range)
+    if second <= first or first <= second:
+        return first if second <= first else second
+    group, rest = (second, None) if isinstance(second, Group) else (second.group, replace(second, group=None))
+    if first.group is not None and group is not None:
+        group = lookup.join(first.group, group)
+    whole = replace(first, group=group or first.group)
+    return whole if rest is None else combined(whole, rest)
 
 
 def ladder(name: str, shape: Shape) -> list[Range]:

@@ -7,7 +7,7 @@ measured (`deviation`), never promised.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -300,38 +300,26 @@ class Range:
             raise ValueError(f"{self.name} acts on floating-point tensors, not {x.dtype}: use x.float().")
 
 
-def combined(first: Range, second: Range | Group) -> Range:
-    """Join a range with a range or a group: the transformations of both, one after the other.
+AnySymmetry = Group | Range
+"""What can be compared, and what a network can be averaged over."""
+
+
+def combined(first: Range, second: Range) -> Range:
+    """Join two ranges: the transformations of both, one after the other.
 
     Args:
-        first: A range.
-        second: A range for inputs of the same shape, or a group on inputs of the same length.
+        first: A range; its group is kept.
+        second: A range without a group, for inputs of the same shape.
 
     Returns:
-        The larger one if it contains the other. Families of both take the larger value.
+        The join; a family of both takes the larger value.
 
     Raises:
-        ValueError: The inputs differ, both have a group, or there are too many copies.
+        ValueError: There are too many copies.
     """
-    if first.dim != second.dim:
-        raise ValueError(
-            f"{first.name} and {second.name} act on inputs of different lengths: make both for one shape."
-        )
-    if second <= first:
-        return first
-    if isinstance(second, Group):
-        if first.group is not None:
-            raise ValueError(f"{first.name} has a group already: join the groups first, then the range.")
-        return replace(first, group=second)
-    if first <= second:
-        return second
-    if first.group is not None and second.group is not None:
-        raise ValueError(
-            f"{first.name} and {second.name} both have a group: join the groups first, then the ranges."
-        )
     reach: dict[str, Extent] = {}
     for extent in (*first.extents, *second.extents):
         known = reach.get(extent.family.name)
         if known is None or extent.value > known.value:
             reach[extent.family.name] = extent
-    return Range(tuple(reach.values()), first.shape, first.group or second.group)
+    return Range(tuple(reach.values()), first.shape, first.group)

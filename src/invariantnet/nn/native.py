@@ -1,0 +1,95 @@
+"""Networks that are invariant to a large group by construction, so that none of its elements needs to be listed.
+
+`permutations`: a learned function of every element, summed (Zaheer et al. 2017). `cyclic` and `shifts`: circular
+convolutions, averaged over all positions.
+"""
+
+import math
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from invariantnet.choices import Pool
+from invariantnet.nn.architectures import Transposed, image_shape
+
+Native = Literal["permutations", "cyclic", "shifts"]
+"""Groups of the catalogue that a network can be invariant to by construction."""
+
+CHANNELS = 48
+"""Channels of circular convolutions."""
+DILATIONS = (1, 2, 4)
+"""Distances of neighbours in successive circular convolutions: together they see 29 positions."""
+
+
+def native_network(
+    native: Native,
+    shape: tuple[int, ...],
+    classes: int,
+    hidden: int = 100,
+    *,
+    units: int = 1,
+    pool: Pool = "max",
+) -> nn.Sequential:
+    """Make a network that is exactly invariant to a group of the catalogue.
+
+    Args:
+        native: Name of the group.
+        shape: Shape of one input.
+        classes: Number of outputs.
+        hidden: Number of features.
+        units: Number of hidden units that make one feature.
+        pool: Whether a feature is the maximum of its units or their mean.
+
+    Returns:
+        The network, on flat inputs.
+    """
+    if native == "permutations":
+        body, size = _of_sets(shape, hidden), 2 * hidden
+    else:
+        body, size = _circular(native, shape), 2 * CHANNELS
+    pools = {"max": nn.MaxPool1d, "mean": nn.AvgPool1d}
+    features = [nn.Linear(size, hidden * units), nn.ReLU(), *([pools[pool](units)] if units > 1 else [])]
+    return nn.Sequential(*body, *features, nn.Linear(hidden, classes))
+
+
+def _of_sets(shape: tuple[int, ...], hidden: int) -> list[nn.Module]:
+    """Two layers on every element, then the mean and the maximum over the elements."""
+    elements, width = shape[0], math.prod(shape[1:])
+    each = [nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()]
+    return [nn.Unflatten(-1, (elements, width)), *each, Transposed(), MeanAndMaximum()]
+
+
+def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
+    """Circular convolutions, then the mean and the maximum over the positions."""
+    layers: list[nn.Module] = []
+    if native == "cyclic":
+        channels = math.prod(shape[1:])
+        layers += [nn.Unflatten(-1, (shape[0], channels)), Transposed()]
+    else:
+        channels, *size = image_shape(shape)
+        layers.append(nn.Unflatten(-1, (channels, *size)))
+    axes = (shape[0],) if native == "cyclic" else shape[-2:]
+    convolution: Any
+    norm: Any
+    convolution, norm = (nn.Conv1d, nn.BatchNorm1d) if native == "cyclic" else (nn.Conv2d, nn.BatchNorm2d)
+    for dilation in DILATIONS:
+        reach = tuple(min(2 if native == "cyclic" else 1, (n - 1) // (2 * dilation)) for n in axes)
+        kernel = tuple(2 * r + 1 for r in reach)
+        padding = tuple(r * dilation for r in reach)
+        layers += [
+            convolution(channels, CHANNELS, kernel, padding=padding, dilation=dilation, padding_mode="circular"),
+            norm(CHANNELS),
+            nn.ReLU(),
+        ]
+        channels = CHANNELS
+    return [*layers, nn.Flatten(2), MeanAndMaximum()]
+
+
+class MeanAndMaximum(nn.Module):
+    """Mean and maximum over all positions, side by side."""
+
+    def forward(self, x: Float[Tensor, "batch channels positions"]) -> Float[Tensor, "batch twice"]:
+        """Pool the last axis."""
+        return torch.cat([x.mean(-1), x.amax(-1)], dim=-1)
