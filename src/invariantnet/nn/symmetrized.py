@@ -19,16 +19,21 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from invariantnet.choices import Placement, Pool, require_choice
+from invariantnet.nn.calibrate import Calibrate
 from invariantnet.nn.mixture import Mixture
 from invariantnet.nn.placements import PLACEMENTS, Averaging
 from invariantnet.nn.placements.features import count_features
+from invariantnet.nn.standardize import Standardize
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry
 
 SAMPLED = 64
 """Elements that stand for a larger group: a training step then costs at most 64 times that of a plain network."""
 COPIES_AT_ONCE = 4096
 """Copies of inputs in memory at once where no gradient is needed, so that memory does not grow with the batch."""
+NUMBERS_AT_ONCE = 2**25
+"""Numbers of these copies, which are fewer where inputs are large: 128 MB."""
 
 
 class Symmetrized(Mixture):
@@ -37,10 +42,11 @@ class Symmetrized(Mixture):
     Args:
         module: The network. For `weights`, its first layer must be linear; for `features`, it is a sequence whose
             last layer is the head; for `outputs`, any map from inputs to outputs.
-        symmetries: One symmetry, to which the network is then invariant; or several, with learned probabilities π.
+        symmetries: One symmetry, to which the network is then invariant, exactly for a group and nearly for a
+            range; or several groups, with learned probabilities π.
         placement: Where to average.
         pool: The mean over the elements of all symmetries, or, with a single symmetry and `features`, the maximum.
-        scale: Factor of the inputs; brings inputs that are far from order one closer to it.
+        standardize: Brings inputs to order one; it must commute with the symmetries.
         prior: Dirichlet on π, or its α; uniform by default.
         probabilities: Whether outputs are logits, so that `outputs` averages their probabilities; if not, it
             averages the outputs themselves.
@@ -49,6 +55,8 @@ class Symmetrized(Mixture):
         seed: Seed of the sampled elements.
         input_shape: Shape in which `module` takes an input; flat by default, and always with `weights`. The
             inputs of `Symmetrized` itself are flat either way.
+        outputs: Number of outputs, where they will be calibrated one by one.
+        native: A subgroup that `module` is invariant to by construction; one copy per coset of it is then enough.
 
     Raises:
         ValueError: If the arguments contradict each other.
@@ -65,16 +73,18 @@ class Symmetrized(Mixture):
     def __init__(
         self,
         module: nn.Module,
-        symmetries: Sequence[Group],
+        symmetries: Sequence[AnySymmetry],
         placement: Placement = "features",
         pool: Pool = "mean",
         *,
-        scale: float = 1.0,
+        standardize: Standardize | None = None,
         prior: Dirichlet | float | Sequence[float] | None = 1.0,
         probabilities: bool = True,
         sampled: int = SAMPLED,
         seed: int = 0,
         input_shape: tuple[int, ...] | None = None,
+        outputs: int = 1,
+        native: Group | None = None,
     ) -> None:
         super().__init__()
         if not symmetries:
@@ -83,10 +93,11 @@ class Symmetrized(Mixture):
         require_choice("pool", pool, get_args(Pool))
         if pool == "max" and (len(symmetries) > 1 or pool not in PLACEMENTS[placement].pools):
             raise ValueError("the maximum is for a single symmetry and placement 'features': use pool='mean'.")
-        self.module, self.scale = module, scale
+        self.module, self.standardize, self.calibrate = module, standardize, Calibrate(outputs)
         self.symmetries = tuple(symmetries)
         self.names = tuple(s.name for s in symmetries)
-        averaging = Averaging(pool, probabilities, sampled, seed, _several_axes(input_shape, symmetries[0]))
+        shape = _several_axes(input_shape, symmetries[0])
+        averaging = Averaging(pool, probabilities, sampled, seed, shape, native)
         self.placement = PLACEMENTS[placement](module, symmetries, averaging)
         if len(symmetries) > 1:
             self.prior = as_prior(prior, len(symmetries))
@@ -96,7 +107,7 @@ class Symmetrized(Mixture):
 
     @property
     def exact(self) -> bool:
-        """Whether the network is invariant up to rounding, rather than averaged over sampled elements."""
+        """Whether the network is invariant up to rounding: not for ranges, nor for sampled elements of a group."""
         return self.placement.exact
 
     @property
@@ -116,11 +127,8 @@ class Symmetrized(Mixture):
 
         """
         pi = self._estimate() if pi is None else pi
-        outputs = [
-            self.placement.average(self.module, part if self.scale == 1 else part * self.scale, pi)
-            for part in self._parts(x)
-        ]
-        return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        outputs = [self.placement.average(self.module, self._standardized(part), pi) for part in self._parts(x)]
+        return self.calibrate(outputs[0] if len(outputs) == 1 else torch.cat(outputs))
 
     @torch.no_grad()
     def fold(self) -> nn.Module:
@@ -133,7 +141,15 @@ class Symmetrized(Mixture):
             ValueError: If there are no such layers.
 
         """
-        return self.placement.fold(self.module, self._estimate(), self.scale)
+        folded = self.placement.fold(self.module, self._estimate(), self.standardize)
+        last = folded[-1] if isinstance(folded, nn.Sequential) else folded
+        if not isinstance(last, nn.Linear):
+            raise ValueError("a network that does not end with nn.Linear does not fold into plain layers.")
+        self.calibrate.folded_into(last)
+        return folded
+
+    def _standardized(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
+        return x if self.standardize is None else self.standardize(x)
 
     def _estimate(self) -> Float[Tensor, " symmetries"]:
         return F.softmax(self.logits, dim=-1) if self.learns_pi else torch.ones_like(self.logits)
@@ -143,15 +159,16 @@ class Symmetrized(Mixture):
         if torch.is_grad_enabled() or torch.compiler.is_exporting() or x.ndim != 2:
             return [x]
         copies = self.placement.copies(self.module)
-        if copies == 1 or len(x) * copies <= COPIES_AT_ONCE:
+        at_once = max(1, min(COPIES_AT_ONCE, NUMBERS_AT_ONCE // x.shape[1]) // copies)
+        if copies == 1 or len(x) <= at_once:
             return [x]
         # Batch norm in training mode needs the statistics of the whole batch.
         if any(m.training for m in self.module.modules()):
             return [x]
-        return x.split(max(1, COPIES_AT_ONCE // copies))
+        return x.split(at_once)
 
 
-def _several_axes(shape: tuple[int, ...] | None, symmetry: Group) -> tuple[int, ...] | None:
+def _several_axes(shape: tuple[int, ...] | None, symmetry: AnySymmetry) -> tuple[int, ...] | None:
     """The shape of inputs that a symmetry acts on; None if they are flat anyway."""
     if shape is None:
         return None

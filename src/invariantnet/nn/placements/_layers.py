@@ -6,7 +6,8 @@ from typing import TypeGuard
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from invariantnet.symmetries.group import Group
+from invariantnet.nn.standardize import Standardize
+from invariantnet.symmetries.ranges import AnySymmetry
 
 POINTWISE = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Sigmoid, nn.ELU, nn.LeakyReLU, nn.Identity)
 """Layers that treat every number alike, so that they may be applied to the copies of a feature side by side."""
@@ -45,7 +46,7 @@ def first_layer(module: nn.Module) -> nn.Module:
     return module[1] if len(module) > 1 and _flattens(module[0]) else module[0]
 
 
-def check_first_layer(module: nn.Module, symmetry: Group, input_shape: tuple[int, ...] | None) -> None:
+def check_first_layer(module: nn.Module, symmetry: AnySymmetry, input_shape: tuple[int, ...] | None) -> None:
     """Refuse a network whose first layer is linear, but does not take the inputs that it will get.
 
     Args:
@@ -79,6 +80,13 @@ def apply_all(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
     for layer in layers:
         x = layer(x)
     return x
+
+
+def in_own_units(
+    weight: Float[Tensor, "neurons inputs"], bias: Tensor | None, inputs: Standardize | None
+) -> tuple[Tensor, Tensor | None]:
+    """Weights and biases of a first layer that takes inputs in their own units."""
+    return (weight, bias) if inputs is None else inputs.folded_into(weight, bias)
 
 
 def plain_linear(weight: Float[Tensor, "neurons inputs"], bias: Tensor | None) -> nn.Linear:

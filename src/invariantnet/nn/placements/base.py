@@ -10,8 +10,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from invariantnet.choices import Pool
+from invariantnet.nn.standardize import Standardize
+from invariantnet.symmetries.cosets import coset_representatives
 from invariantnet.symmetries.group import Group, changes_signs, transform
 from invariantnet.symmetries.measure import Measure
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Averaging:
         sampled: Largest number of elements; groups with more are sampled.
         seed: Seed of the sampled elements.
         input_shape: Shape in which the network takes an input; None if it takes flat inputs.
+        native: A subgroup that the network is invariant to by construction.
 
     """
 
@@ -32,6 +36,22 @@ class Averaging:
     sampled: int
     seed: int
     input_shape: tuple[int, ...] | None
+    native: Group | None = None
+
+    def measure(self, symmetries: Sequence[Group]) -> Measure:
+        """The transformations to average over: one per coset of what the network is invariant to already."""
+        if self.native is not None and len(symmetries) == 1:
+            found = coset_representatives(symmetries[0], self.native, self.sampled)
+            if found is not None:
+                elements = torch.from_numpy(found)
+                return Measure(elements, torch.full((len(elements), 1), 1 / len(elements)))
+        return Measure.of(symmetries, sampled=self.sampled, seed=self.seed)
+
+    def is_exact(self, symmetries: Sequence[Group], measure: Measure) -> bool:
+        """Whether no element of a group is left out."""
+        if self.native is not None:
+            return len(measure.elements) * self.native.order == symmetries[0].order
+        return all(g.can_list_elements and g.order <= self.sampled for g in symmetries)
 
 
 class BasePlacement(nn.Module, ABC):
@@ -50,9 +70,9 @@ class BasePlacement(nn.Module, ABC):
     pools: ClassVar[tuple[Pool, ...]] = ("mean",)
     """The pools that make sense in this place."""
 
-    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+    def __init__(self, module: nn.Module, symmetries: Sequence[AnySymmetry], averaging: Averaging) -> None:
         super().__init__()
-        self.exact = all(g.can_list_elements and g.order <= averaging.sampled for g in symmetries)
+        self.exact = True
         """Whether the network is invariant up to rounding, rather than averaged over sampled elements."""
 
     @abstractmethod
@@ -71,13 +91,13 @@ class BasePlacement(nn.Module, ABC):
 
         """
 
-    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], scale: float) -> nn.Module:
+    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], inputs: Standardize | None) -> nn.Module:
         """Make plain torch layers with the same outputs.
 
         Args:
             module: The network.
             pi: Probability of each symmetry.
-            scale: Factor of the inputs.
+            inputs: What brings the inputs to order one.
 
         Returns:
             The plain network.
@@ -98,17 +118,25 @@ class BasePlacement(nn.Module, ABC):
 
 
 class OverElements(BasePlacement):
-    r"""A placement that averages over the elements of $\mu_\pi = \sum_k \pi_k \mu_k$."""
+    r"""A placement that averages over the elements of $\mu_\pi = \sum_k \pi_k \mu_k$, or over a range."""
 
     elements: Tensor
     haar: Tensor
 
-    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+    def __init__(self, module: nn.Module, symmetries: Sequence[AnySymmetry], averaging: Averaging) -> None:
         super().__init__(module, symmetries, averaging)
-        measure = Measure.of(symmetries, sampled=averaging.sampled, seed=averaging.seed)
+        self.input_shape = averaging.input_shape
+        self.range, groups = single_range(symmetries)
+        if self.range is not None:
+            self.exact, self.uniform, self.signed = self.range.exact, True, False
+            share = torch.full((self.range.copies, 1), 1 / self.range.copies)
+            self.register_buffer("elements", None)
+            self.register_buffer("haar", share, persistent=False)
+            return
+        measure = averaging.measure(groups)
+        self.exact = averaging.is_exact(groups, measure)
         self.register_buffer("elements", measure.elements, persistent=False)
         self.register_buffer("haar", measure.haar, persistent=False)
-        self.input_shape = averaging.input_shape
         # Found once, here: a traced forward pass cannot branch on the values of tensors.
         self.signed = changes_signs(measure.elements)
         self.uniform = len(symmetries) == 1 and bool((measure.haar == measure.haar[0]).all())
@@ -142,7 +170,7 @@ class OverElements(BasePlacement):
             The copies along one axis, and the axes (*batch, elements) that they stand for.
 
         """
-        copies = transform(x, self.elements[used], self.signed)
+        copies = self.range.act(x) if self.range is not None else transform(x, self.elements[used], self.signed)
         flat = copies.flatten(0, -2)
         return flat if self.input_shape is None else flat.unflatten(-1, self.input_shape), copies.shape[:-1]
 
@@ -153,3 +181,24 @@ class OverElements(BasePlacement):
         if self.uniform:
             return values.mean(-2)
         return torch.einsum("gf,...gf->...f" if weights.ndim == 2 else "g,...gf->...f", weights, values)
+
+
+def single_range(symmetries: Sequence[AnySymmetry]) -> tuple[Range | None, list[Group]]:
+    """Tell a range to average over from groups.
+
+    Args:
+        symmetries: A single range, or any number of groups.
+
+    Returns:
+        The range, or None; and the groups.
+
+    Raises:
+        ValueError: If a range is one of several symmetries.
+    """
+    ranges = [s for s in symmetries if isinstance(s, Range)]
+    if ranges and len(symmetries) > 1:
+        raise ValueError(
+            f"{ranges[0].name} is a range, and a mixture is over groups: average over one range alone, and "
+            "compare ranges by method 'evidence'."
+        )
+    return ranges[0] if ranges else None, [s for s in symmetries if isinstance(s, Group)]

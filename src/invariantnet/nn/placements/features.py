@@ -13,13 +13,15 @@ from invariantnet.nn.placements._layers import (
     POINTWISE,
     apply_all,
     check_first_layer,
+    in_own_units,
     is_plain_linear,
     plain_linear,
     sequence_of,
 )
 from invariantnet.nn.placements._moved import MoveWeights, gather_indices
 from invariantnet.nn.placements.base import Averaging, OverElements
-from invariantnet.symmetries.group import Group
+from invariantnet.nn.standardize import Standardize
+from invariantnet.symmetries.ranges import AnySymmetry
 
 
 class Features(OverElements):
@@ -31,12 +33,12 @@ class Features(OverElements):
 
     pools = ("mean", "max")
 
-    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+    def __init__(self, module: nn.Module, symmetries: Sequence[AnySymmetry], averaging: Averaging) -> None:
         check_first_layer(module, symmetries[0], averaging.input_shape)
         super().__init__(module, symmetries, averaging)
         sequence_of(module)
         self.pool: Pool = averaging.pool
-        is_index = not self.elements.is_floating_point()
+        is_index = self.range is None and not self.elements.is_floating_point()
         self.only_identity = is_index and torch.equal(self.elements, torch.arange(symmetries[0].dim)[None])
         self.gathers = is_index and not self.only_identity and self.input_shape is None
         if self.gathers:
@@ -55,43 +57,56 @@ class Features(OverElements):
 
     def copies(self, module: nn.Module) -> int:
         """Every element makes one, unless weights are transformed instead."""
-        return 1 if self._moves_weights(sequence_of(module)[0]) else len(self.elements)
+        return 1 if self._moves_weights(sequence_of(module)[0]) else len(self.haar)
 
     def moved_weight(self, module: nn.Module) -> Tensor | None:
         """Return the weight of the first layer if it is gathered by index."""
         first = sequence_of(module)[0]
         return first.weight if self.gathers and is_plain_linear(first) else None
 
-    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], scale: float) -> nn.Module:
+    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], inputs: Standardize | None) -> nn.Module:
         """Make one hidden layer with a unit for every copy of a neuron."""
         first, *between, head = sequence_of(module)
-        if (
-            not self._moves_weights(first)
-            or not isinstance(head, nn.Linear)
-            or not (len(between) == 1 and isinstance(between[0], POINTWISE))
-        ):
-            return super().fold(module, pi, scale)
+        units = self._units(between)
+        if not self._moves_weights(first) or not isinstance(head, nn.Linear) or units is None:
+            return super().fold(module, pi, inputs)
         assert isinstance(first, nn.Linear)
         weights, used = self.weighted_elements(pi)
         copies = self._moved_weights(first.weight, used)
         # The copies of a neuron are neighbours, so that a maximum over them is a plain pooling layer.
         count, moved = copies.shape[1], copies.permute(2, 1, 0).flatten(0, 1)
-        wide = plain_linear(scale * moved, None if first.bias is None else first.bias.repeat_interleave(count))
+        bias = None if first.bias is None else first.bias.repeat_interleave(count)
+        wide = plain_linear(*in_own_units(moved, bias, inputs))
         activation = copy.deepcopy(between[0])
         if self.pool == "max":
-            return nn.Sequential(wide, activation, nn.MaxPool1d(count), copy.deepcopy(head))
-        mean = plain_linear((head.weight[:, :, None] * weights).flatten(1), head.bias)
+            return nn.Sequential(wide, activation, nn.MaxPool1d(count * units), copy.deepcopy(head))
+        spread = (weights / units).expand(units, count).flatten()
+        mean = plain_linear((head.weight[:, :, None] * spread).flatten(1), head.bias)
         return nn.Sequential(wide, activation, mean)
 
+    def _units(self, between: list[nn.Module]) -> int | None:
+        """Count the units of a feature, if only an activation and their pool stand before the head."""
+        activation, *pools = between or [nn.Flatten()]
+        if not isinstance(activation, POINTWISE) or len(pools) > 1:
+            return None
+        if not pools:
+            return 1
+        if not isinstance(pools[0], nn.MaxPool1d if self.pool == "max" else nn.AvgPool1d):
+            return None
+        size = pools[0].kernel_size
+        return int(size[0] if isinstance(size, tuple) else size)
+
     def _moves_weights(self, first: nn.Module) -> bool:
-        return self.input_shape is None and is_plain_linear(first)
+        # Transformed weights serve all inputs of a batch, but interpolating them costs more than the inputs.
+        return self.input_shape is None and self.range is None and is_plain_linear(first)
 
     def _features(
         self, body: list[nn.Module], x: Float[Tensor, "*batch dim"], used: Tensor | slice
     ) -> Float[Tensor, "*batch n features"]:
         first = body[0]
         # Call hooked layers normally, so that their hooks fire.
-        if self.input_shape is None and is_plain_linear(first) and not has_hooks(first):
+        if self._moves_weights(first) and not has_hooks(first):
+            assert isinstance(first, nn.Linear)
             return self._features_of_moved_weights(first, body[1:], x, used)
         copies, axes = self.transformed(x, used)
         return apply_all(body, copies).flatten(1).unflatten(0, axes)

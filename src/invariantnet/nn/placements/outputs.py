@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from invariantnet.nn.placements._layers import check_first_layer
 from invariantnet.nn.placements.base import Averaging, OverElements
-from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry
 
 
 class Outputs(OverElements):
     r"""$\log \sum_g \mu_\pi(g)\, \mathrm{softmax} f(T_g x)$, or the mean of outputs that are not logits."""
 
-    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+    def __init__(self, module: nn.Module, symmetries: Sequence[AnySymmetry], averaging: Averaging) -> None:
         check_first_layer(module, symmetries[0], averaging.input_shape)
         super().__init__(module, symmetries, averaging)
         self.probabilities = averaging.probabilities
@@ -32,4 +32,4 @@ class Outputs(OverElements):
 
     def copies(self, module: nn.Module) -> int:
         """Every element makes one."""
-        return len(self.elements)
+        return len(self.haar)

@@ -8,9 +8,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from invariantnet.nn.bayesian import BayesianLinear
-from invariantnet.nn.placements._layers import check_first_layer, first_layer, plain_linear
+from invariantnet.nn.placements._layers import check_first_layer, first_layer, in_own_units, plain_linear
 from invariantnet.nn.placements.base import Averaging, BasePlacement
+from invariantnet.nn.standardize import Standardize
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.symmetries.reynolds import invariant_basis, product, reynolds_operator
 
 
@@ -21,15 +23,19 @@ class Weights(BasePlacement):
     groups of any size.
     """
 
-    def __init__(self, module: nn.Module, symmetries: Sequence[Group], averaging: Averaging) -> None:
+    def __init__(self, module: nn.Module, symmetries: Sequence[AnySymmetry], averaging: Averaging) -> None:
         super().__init__(module, symmetries, averaging)
+        groups = [s for s in symmetries if isinstance(s, Group)]
+        if len(groups) < len(symmetries):
+            raise ValueError(
+                "'weights' averages inputs over groups, not over ranges: use 'features' or 'outputs'."
+            )
         check_first_layer(module, symmetries[0], None)
         if not isinstance(first_layer(module), nn.Linear | BayesianLinear):
             raise ValueError(
                 "'weights' needs a network whose first layer is nn.Linear: use 'features' or 'outputs'."
             )
-        self.exact = True
-        self.operators = nn.ModuleList(_ReynoldsOperator(group) for group in symmetries)
+        self.operators = nn.ModuleList(_ReynoldsOperator(group) for group in groups)
 
     def average(
         self, module: nn.Module, x: Float[Tensor, "*batch dim"], pi: Float[Tensor, "..."]
@@ -37,14 +43,14 @@ class Weights(BasePlacement):
         """Call the network on the averaged inputs."""
         return module(self._mean_input(x, pi))
 
-    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], scale: float) -> nn.Module:
+    def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], inputs: Standardize | None) -> nn.Module:
         """Multiply the weights of the first layer by the Reynolds operator."""
         first = first_layer(module)
         if not isinstance(first, nn.Linear):
-            return super().fold(module, pi, scale)
+            return super().fold(module, pi, inputs)
         weight = first.weight
         identity = torch.eye(weight.shape[1], device=weight.device, dtype=weight.dtype)
-        plain = plain_linear(scale * weight @ self._mean_input(identity, pi).mT, first.bias)
+        plain = plain_linear(*in_own_units(weight @ self._mean_input(identity, pi).mT, first.bias, inputs))
         if first is module:
             return plain
         folded = copy.deepcopy(module)
