@@ -50,21 +50,12 @@ def module_unchecked():
 
 
 @pytest.fixture
-def brief_comparison(monkeypatch, annotations_unchecked):
-    """Train the networks that are compared for one epoch, for tests about anything but the verdict."""
-    from invariantnet import InvariantClassifier, InvariantRegressor
-    from invariantnet.estimator import base, networks
-    from invariantnet.inference import HeldOut
-    from invariantnet.inference.models import Compared
-    from invariantnet.training.config import Training
+def brief_comparison(annotations_unchecked):
+    """Compare one model after a few steps, for tests about anything but the verdict."""
+    from problems import quickly_compared
 
-    brief = Training(epochs=1, batch_size=32, validation=0.0)
-    for name in ("DEEP", "LITTLE_DECAY"):
-        monkeypatch.setattr(networks, name, Compared(brief, width=1.0))
-    for estimator in (InvariantClassifier, InvariantRegressor):
-        monkeypatch.setattr(estimator, "comparison", networks.DEEP)
-    for module in (base, networks):
-        monkeypatch.setattr(module, "HeldOut", lambda: HeldOut(training=brief))
+    with quickly_compared():
+        yield
 
 
 @pytest.fixture
@@ -81,6 +72,7 @@ def digits_run(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("digits")
     command = "fit digits:rotated --symmetries rot90,flips --examples 600 --hidden 16 --n-networks 1 --epochs 10"
+    command += " --backbone mlp"
     with (folder / "said.txt").open("w") as said, contextlib.redirect_stdout(said), without_checks():
         main([*command.split(), "--out", str(folder / "run")])
     return folder / "run"
@@ -90,11 +82,13 @@ def digits_run(tmp_path_factory):
 def fitted(tmp_path_factory):
     """A small run, to predict from, and to damage copies of."""
     from bad_inputs import TINY, X, Y
+    from problems import quickly_compared
 
     from invariantnet.app.record import Settings
     from invariantnet.app.runs import fit
 
     folder = tmp_path_factory.mktemp("fitted")
     np.savez(folder / "data.npz", x=X, y=Y)
-    fit(Settings(str(folder / "data.npz"), ("hflip",), **TINY), folder / "run")
+    with quickly_compared():
+        fit(Settings(str(folder / "data.npz"), ("hflip",), **TINY), folder / "run")
     return folder / "run"

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import invariantnet as inv
-from invariantnet import InvariantClassifier, InvariantRegressor
-from invariantnet.inference import Evidence
-from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.estimator import base, networks
+from invariantnet.inference import Evidence, HeldOut
+from invariantnet.inference import hypotheses as hypotheses_module
+from invariantnet.inference.hypotheses import Hypothesis, with_joins
+from invariantnet.inference.models import MLPS, Model, models_for
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training.config import Training
 
@@ -19,18 +21,26 @@ BRIEFLY = Training(epochs=1, batch_size=32, learning_rate=1e-2, validation=0.0, 
 """A few steps: for tests in which it does not matter what a network has learned."""
 
 ONE = Evidence(n_networks=1, first_block=40)
-"""One network per hypothesis, trained as by default."""
+"""One network per hypothesis."""
 
-BRIEF = replace(ONE, training=BRIEFLY)
-"""One network per hypothesis, hardly trained."""
+USUAL = MLPS[0]
+"""A model, trained as by default."""
+
+BRIEF = Model("brief", BRIEFLY, BRIEFLY, mlp)
+"""A model that is hardly trained."""
 
 
 def candidates(*names, shape=SHAPE):
-    return hypotheses([inv.symmetry(name, shape=shape) for name in names])
+    return with_joins([inv.symmetry(name, shape=shape) for name in names])
 
 
-def make_network(group):
-    return Symmetrized(mlp(group.shape, 2, 16), [group])
+def hypotheses(*names, shape=SHAPE, model=USUAL):
+    """One hypothesis per symmetry, all with the same model."""
+    return [Hypothesis(symmetry, model) for symmetry in candidates(*names, shape=shape)]
+
+
+def make_network(hypothesis):
+    return Symmetrized(mlp(hypothesis.symmetry.shape, 2, 16), [hypothesis.symmetry])
 
 
 def corner_problem(n, seed, *, symmetric):
@@ -43,8 +53,15 @@ def corner_problem(n, seed, *, symmetric):
 
 @contextlib.contextmanager
 def quickly_compared():
-    """Let estimators compare networks after a few steps: for tests of anything but the verdict."""
+    """Let estimators compare one model after a few steps: for tests of anything but the verdict."""
+
+    def briefly(backbone, shape):
+        first = models_for("mlp" if backbone == "auto" else backbone, shape)[0]
+        return (replace(first, training=BRIEFLY, final=replace(first.final, epochs=10, min_steps=0)),)
+
     with pytest.MonkeyPatch.context() as patch:
-        for estimator in (InvariantClassifier, InvariantRegressor):
-            patch.setattr(estimator, "comparison", replace(estimator.comparison, training=BRIEFLY))
+        for module in (hypotheses_module, networks):
+            patch.setattr(module, "models_for", briefly)
+        for module in (base, networks):
+            patch.setattr(module, "HeldOut", lambda: HeldOut(training=BRIEFLY))
         yield

@@ -15,8 +15,8 @@ Pool = Literal["mean", "max"]
 Uncertainty = Literal["none", "ensemble", "bbb", "laplace"]
 """How the uncertainty of the final network is estimated."""
 
-BackboneName = Literal["mlp", "cnn"]
-"""Architectures that the package brings along."""
+BackboneName = Literal["auto", "mlp", "cnn"]
+"""Architectures that the package brings along; `auto` lets all that suit the inputs compete."""
 
 Color = Literal["auto", "grey", "rgb"]
 """How the images of a folder are read."""

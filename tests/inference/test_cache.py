@@ -3,21 +3,24 @@
 from dataclasses import replace
 
 import pytest
-from problems import BRIEF, candidates, corner_problem, make_network, quickly_compared
+from problems import BRIEF, ONE, corner_problem, hypotheses, make_network, quickly_compared
 
 from invariantnet import InvariantClassifier
 from invariantnet.data.examples import Examples
-from invariantnet.inference import gather_evidence, race
+from invariantnet.inference import evidence, gather_evidence
+from invariantnet.inference.evidence import Records
 
 pytestmark = pytest.mark.usefixtures("module_unchecked")
 X, Y = corner_problem(80, 0, symmetric=True)
-TRIVIAL, MIRROR = candidates("hflip")
+COMPARED = hypotheses("rot90", model=BRIEF)
+NO_SYMMETRY, MIRROR = hypotheses("hflip", model=BRIEF)
+OTHER_MODEL = replace(BRIEF, training=replace(BRIEF.training, weight_decay=0.2))
 SETTINGS = {"input_shape": (3, 3), "hidden": 4, "n_networks": 1, "epochs": 1, "random_state": 0}
 
 
-def compare(cache, x=X, y=Y, *, symmetries=None, config=BRIEF, seed=0):
-    symmetries = symmetries or candidates("rot90")
-    gather_evidence(make_network, symmetries, Examples(x, y), config=config, seed=seed, cache=cache)
+def compare(cache, x=X, y=Y, *, compared=COMPARED, config=ONE, seed=0):
+    records = Records(cache=cache)
+    gather_evidence(make_network, compared, Examples(x, y), config=config, seed=seed, records=records)
 
 
 def fit(cache, x=X, y=Y, **options):
@@ -39,18 +42,19 @@ def test_scores_are_used_again_by_the_same_version_only(scores, comparison, monk
     cache = dict(scores[comparison])
     comparison(cache)
     assert cache.keys() == scores[comparison].keys()
-    monkeypatch.setattr(race, "package_version", lambda: "999")
+    monkeypatch.setattr(evidence, "package_version", lambda: "999")
     comparison(cache)
     assert len({key.race for key in cache}) == 2
 
 
+SAME_NAME = replace(MIRROR, symmetry=replace(MIRROR.symmetry, name="rot90"))
 CASES = {
     "inputs": (compare, {"x": X + 1e-3}),
     "labels": (compare, {"y": 1 - Y}),
     "seed": (compare, {"seed": 1}),
-    "training": (compare, {"config": replace(BRIEF, training=replace(BRIEF.training, weight_decay=0.2))}),
-    "doubt": (compare, {"config": replace(BRIEF, doubt=0.02)}),
-    "a symmetry of the same name": (compare, {"symmetries": [TRIVIAL, replace(MIRROR, name="rot90")]}),
+    "training": (compare, {"compared": hypotheses("rot90", model=OTHER_MODEL)}),
+    "doubt": (compare, {"config": replace(ONE, doubt=0.02)}),
+    "a symmetry of the same name": (compare, {"compared": [NO_SYMMETRY, SAME_NAME]}),
     "inputs of a fit": (fit, {"x": X + 1e-3}),
     "labels of a fit": (fit, {"y": 1 - Y}),
     "width": (fit, {"hidden": 5}),

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from problems import BRIEF, BRIEFLY, ONE, SHAPE, candidates, corner_problem, make_network
+from problems import BRIEF, BRIEFLY, ONE, SHAPE, corner_problem, hypotheses, make_network
 from torch import nn
 
 import invariantnet as inv
 from invariantnet.data.examples import Examples
-from invariantnet.inference import gather_evidence
-from invariantnet.likelihoods import Gaussian
+from invariantnet.inference import Records, gather_evidence
+from invariantnet.likelihoods import Categorical, StudentT
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.training.loop import train
 
@@ -20,20 +20,26 @@ from invariantnet.training.loop import train
 def test_evidence_is_the_sum_of_predictions_from_the_past():
     """A slow reference: train, predict the next block, sum; for every hypothesis and network."""
     x, y = corner_problem(170, 0, symmetric=True)
-    groups = candidates("rot90")
-    config = replace(BRIEF, n_networks=2, sure=0.0, growth=2.0, margin=np.inf)
-    posterior = gather_evidence(make_network, groups, Examples(x, y), config=config, seed=3)
+    compared = hypotheses("rot90", model=BRIEF)
+    config = replace(ONE, n_networks=2, sure=0.0, growth=2.0, margin=np.inf)
+    posterior = gather_evidence(make_network, compared, Examples(x, y), config=config, seed=3)
     order = torch.randperm(170, generator=torch.Generator().manual_seed(3))
     x, y = x[order], y[order]
-    for k, group in enumerate(groups):
+    for k, hypothesis in enumerate(compared):
         by_network = []
         for s in range(2):
             by_block = []
             for block, (start, end) in enumerate([(40, 80), (80, 170)]):
                 seed = int(np.random.SeedSequence([3, s, block]).generate_state(1)[0])
-                network, _ = train(lambda g=group: make_network(g), Examples(x[:start], y[:start]), BRIEFLY, seed)
+                past = torch.arange(start)
+                learned, held = past[past % 5 != s], past[past % 5 == s]
+                examples = Examples(x[learned], y[learned])
+                network, _ = train(lambda h=hypothesis: make_network(h), examples, BRIEFLY, seed)
                 with torch.no_grad():
-                    p = network(x[start:end]).softmax(-1)[torch.arange(end - start), y[start:end]]
+                    outputs = network(x[held]).log_softmax(-1)
+                    calibration = Categorical().calibration(outputs, y[held], None)
+                    logits = network(x[start:end]) * calibration.scale
+                    p = logits.softmax(-1)[torch.arange(end - start), y[start:end]]
                 by_block.append((1 - config.doubt) * p.double() + config.doubt / 2)
             by_network.append(torch.cat(by_block))
         both = torch.stack(by_network)
@@ -48,7 +54,7 @@ def judged(request):
     """Whether the data is symmetric to rotations, and the posterior with every hypothesis kept to the end."""
     x, y = corner_problem(500, 1, symmetric=request.param)
     config = replace(ONE, margin=np.inf)
-    return request.param, gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config)
+    return request.param, gather_evidence(make_network, hypotheses("rot90"), Examples(x, y), config=config)
 
 
 def test_posterior_names_the_symmetry_that_is_there(judged):
@@ -79,8 +85,10 @@ def test_neither_the_order_of_candidates_nor_the_number_of_processes_changes_the
     x, y = corner_problem(80, 2, symmetric=True)
 
     def posterior(*names, seed=5, n_jobs=1):
-        config = replace(BRIEF, n_jobs=n_jobs)
-        return gather_evidence(make_network, candidates(*names), Examples(x, y), config=config, seed=seed)
+        config = replace(ONE, n_jobs=n_jobs)
+        return gather_evidence(
+            make_network, hypotheses(*names, model=BRIEF), Examples(x, y), config=config, seed=seed
+        )
 
     first = posterior("rot90", "hflip")
     assert first == posterior("hflip", "rot90") == posterior("rot90", "hflip", n_jobs=2)
@@ -91,12 +99,16 @@ def test_neither_the_order_of_candidates_nor_the_number_of_processes_changes_the
 def test_dropping_hypotheses_never_changes_the_winner(variant, annotations_unchecked):
     data = inv.datasets.load(f"digits:{variant}", seed=0)
     examples = Examples(torch.from_numpy(data.x_train[:600]), torch.from_numpy(data.y_train[:600]))
-    groups, cache = candidates("rot90", "flips", shape=(8, 8)), {}
+    compared, cache = hypotheses("rot90", "flips", shape=(8, 8)), {}
 
     def posterior(margin):
         config = replace(ONE, first_block=None, margin=margin)
         return gather_evidence(
-            lambda group: Symmetrized(mlp((8, 8), 10, 16), [group]), groups, examples, config=config, cache=cache
+            lambda h: Symmetrized(mlp((8, 8), 10, 16), [h.symmetry]),
+            compared,
+            examples,
+            config=config,
+            records=Records(cache),
         )
 
     raced, patient = posterior(ONE.margin), posterior(np.inf)
@@ -112,8 +124,10 @@ def test_guessing_predicts_labels_by_their_frequencies_so_far(weighted):
     """Blocks of 40, 40 and 80 labels, each predicted by the frequencies of the labels before it."""
     x, y = corner_problem(160, 0, symmetric=True)
     weight = 2 * torch.rand(160, generator=torch.Generator().manual_seed(0)) if weighted else None
-    config = replace(BRIEF, growth=2.0, margin=np.inf)
-    posterior = gather_evidence(make_network, candidates("rot90"), Examples(x, y, weight), config=config)
+    config = replace(ONE, growth=2.0, margin=np.inf)
+    posterior = gather_evidence(
+        make_network, hypotheses("rot90", model=BRIEF), Examples(x, y, weight), config=config
+    )
     order = torch.randperm(160, generator=torch.Generator().manual_seed(0))
     labels, counts = y[order].tolist(), [1.0] * 160 if weight is None else weight[order].tolist()
     expected = 0.0
@@ -128,9 +142,11 @@ def test_guessing_predicts_labels_by_their_frequencies_so_far(weighted):
 def test_the_verdict_says_that_the_labels_do_not_depend_on_the_inputs():
     x, _ = corner_problem(200, 0, symmetric=True)
     noise = torch.randint(2, (200,), generator=torch.Generator().manual_seed(1))
-    posterior = gather_evidence(make_network, candidates("rot90"), Examples(x, noise), config=ONE)
-    assert posterior.learned_nothing
-    assert "guessing" in posterior.verdict
+    posterior = gather_evidence(make_network, hypotheses("rot90"), Examples(x, noise), config=ONE)
+    assert not posterior.learned
+    assert posterior.strength == "nothing learned"
+    assert posterior.probabilities == pytest.approx([0.5, 0.5]), "as before any data"
+    assert "guess" in posterior.verdict
 
 
 def test_a_surprise_costs_guessing_a_bounded_number_of_nats():
@@ -138,13 +154,13 @@ def test_a_surprise_costs_guessing_a_bounded_number_of_nats():
     y = torch.zeros(80)
     y[60:] = 1.0
     posterior = gather_evidence(
-        lambda group: Symmetrized(mlp(SHAPE, 2, 4), [group]),
-        candidates("rot90"),
+        lambda h: Symmetrized(mlp(SHAPE, 2, 4), [h.symmetry]),
+        hypotheses("rot90", model=BRIEF),
         Examples(torch.rand(80, 9, generator=torch.Generator().manual_seed(0)), y),
-        config=BRIEF,
-        likelihood=Gaussian(),
+        config=ONE,
+        likelihood=StudentT(),
     )
-    assert posterior.guessing > 40 * (math.log(BRIEF.doubt) - 3)
+    assert posterior.guessing > 40 * (math.log(ONE.doubt) - 3)
 
 
 def test_a_network_that_diverges_loses_and_the_others_go_on():
@@ -156,11 +172,11 @@ def test_a_network_that_diverges_loses_and_the_others_go_on():
         def forward(self, x):
             return (x[:, :2] + self.w) * torch.nan
 
-    def make(group):
-        return Broken() if group.name == "rot90" else make_network(group)
+    def make(hypothesis):
+        return Broken() if hypothesis.symmetry.name == "rot90" else make_network(hypothesis)
 
     x, y = corner_problem(100, 1, symmetric=True)
-    with pytest.warns(RuntimeWarning, match="a network of rot90 diverged on 40 examples"):
-        posterior = gather_evidence(make, candidates("rot90"), Examples(x, y), config=ONE)
+    with pytest.warns(RuntimeWarning, match="a network of rot90 · plain mlp diverged on 40 examples"):
+        posterior = gather_evidence(make, hypotheses("rot90"), Examples(x, y), config=ONE)
     assert posterior.favourite == "trivial"
     assert np.isfinite(posterior.log_evidence).all()

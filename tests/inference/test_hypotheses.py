@@ -5,12 +5,12 @@ import pytest
 import invariantnet as inv
 from invariantnet import Group
 from invariantnet.inference import hypotheses as hypotheses_module
-from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.inference.hypotheses import with_joins
 from invariantnet.symmetries.lookup import join, symmetries_for
 
 
 def names(candidates, **options):
-    return [g.name for g in hypotheses(candidates, **options)]
+    return [g.name for g in with_joins(candidates, **options)]
 
 
 def groups(*which, shape=(4, 4)):
@@ -46,9 +46,9 @@ def test_the_limit_on_the_number_of_hypotheses():
     for i, swap in enumerate(swaps, 1):
         swap[0], swap[i] = i, 0
     candidates = [Group.from_permutations([swap], name=f"swap{i}") for i, swap in enumerate(swaps)]
-    assert len(hypotheses(candidates[:31], closed=False)) == 32
-    with pytest.raises(ValueError, match="more than 32 hypotheses"):
-        hypotheses(candidates, closed=False)
+    assert len(with_joins(candidates[:31], closed=False)) == 32
+    with pytest.raises(ValueError, match="more than 32 symmetries"):
+        with_joins(candidates, closed=False)
 
 
 def test_of_equal_groups_the_plainer_name_stays():
@@ -59,34 +59,34 @@ def test_of_equal_groups_the_plainer_name_stays():
 
 
 def test_too_many_or_mismatched_candidates():
-    with pytest.raises(ValueError, match="more than 4 hypotheses"):
-        hypotheses(groups("hflip", "vflip", "transpose"), limit=4)
+    with pytest.raises(ValueError, match="more than 4 symmetries"):
+        with_joins(groups("hflip", "vflip", "transpose"), limit=4)
     with pytest.raises(ValueError, match="at least one"):
-        hypotheses([])
+        with_joins([])
     with pytest.raises(ValueError, match="candidates on inputs of different lengths"):
-        hypotheses([*groups("rot90"), *groups("rot90", shape=(3, 3))])
+        with_joins([*groups("rot90"), *groups("rot90", shape=(3, 3))])
 
 
 def test_two_different_groups_of_one_name_are_refused():
     ours = [Group.from_permutations([swap]) for swap in ([1, 0, 2, 3], [0, 1, 3, 2])]
-    with pytest.raises(ValueError, match="two different groups are called 'custom'"):
-        hypotheses(ours)
+    with pytest.raises(ValueError, match="two different symmetries are called 'custom'"):
+        with_joins(ours)
     with pytest.raises(ValueError, match="are called 'trivial'"):
-        hypotheses([Group.from_permutations([[1, 0, 2, 3]], name="trivial")])
-    assert len(hypotheses([ours[0], Group.from_permutations([[1, 0, 2, 3]])])) == 2, "equal groups are merged"
+        with_joins([Group.from_permutations([[1, 0, 2, 3]], name="trivial")])
+    assert len(with_joins([ours[0], Group.from_permutations([[1, 0, 2, 3]])])) == 2, "equal groups are merged"
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (3, 16, 16)])
 def test_too_many_joins_are_refused_before_large_groups_are_joined(shape, monkeypatch):
     joined = []
     monkeypatch.setattr(hypotheses_module, "join", lambda a, b: joined.append((a, b)) or join(a, b))
-    with pytest.raises(ValueError, match="more than 32 hypotheses"):
-        hypotheses(symmetries_for(shape))
+    with pytest.raises(ValueError, match="more than 32 symmetries"):
+        with_joins(symmetries_for(shape))
     assert all(g.can_list_elements for pair in joined for g in pair)
 
 
 def test_huge_groups_are_joined_without_listing_their_elements():
-    found = hypotheses(symmetries_for((200,)))
+    found = with_joins(symmetries_for((200,)))
     assert found[-1].order == 2 * math.factorial(200)
 
 

@@ -129,10 +129,20 @@ def test_the_verdict_mentions_a_second_opinion():
 
 def test_the_verdict_says_if_no_network_has_learned():
     posterior = posterior_with(0.25, 0.75)
-    assert "guessing" not in posterior.verdict
-    assert "guessing" not in replace(posterior, guessing=-0.1).verdict
-    for guessing in (0.0, 0.1):
-        assert replace(posterior, guessing=guessing).verdict.endswith("guessing does as well")
+    assert "guess" not in posterior.verdict
+    nothing = replace(posterior, learned=False)
+    assert nothing.strength == "nothing learned"
+    assert nothing.verdict.startswith("nothing learned: ")
+    assert "probability" not in nothing.verdict
+    assert "more examples" in nothing.verdict
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"), [(30, "about 20 more examples"), (None, "hardly"), (10_000, "hardly")]
+)
+def test_an_open_verdict_says_what_would_settle_it(needed, said):
+    assert said in replace(posterior_with(0.45, 0.55), examples=10, examples_needed=needed).verdict
+    assert said not in replace(posterior_with(0.05, 0.95), examples=10, examples_needed=needed).verdict
 
 
 def test_the_largest_group_within_the_tolerance_is_chosen():

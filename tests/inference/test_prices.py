@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import invariantnet as inv
-from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.inference.hypotheses import with_joins
 from invariantnet.inference.prices import affordable, prices
 
 
@@ -23,7 +23,7 @@ def test_a_price_at_the_tolerance_is_not_known():
 
 
 def test_prices_are_those_of_the_last_block_that_a_hypothesis_took_part_in():
-    groups = hypotheses([inv.symmetry("rot90", shape=(4, 4)), inv.symmetry("flips", shape=(4, 4))])
+    groups = with_joins([inv.symmetry("rot90", shape=(4, 4)), inv.symmetry("flips", shape=(4, 4))])
     seen = -np.ones((4, 10))
     seen[0, :6] = -3  # worst at first, best at last
     seen[1, :6] = -2

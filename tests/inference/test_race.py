@@ -6,17 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from problems import BRIEF, candidates, corner_problem, make_network
+from problems import BRIEF, ONE, candidates, corner_problem, hypotheses, make_network
 
+import invariantnet as inv
 from invariantnet._system import progress
 from invariantnet.data.examples import Examples
-from invariantnet.inference import Evidence, gather_evidence, race
+from invariantnet.inference import Evidence, Records, gather_evidence, race
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
 from invariantnet.inference.cache import NetworkKey
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.models import Model
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.rules import plan_blocks
 from invariantnet.inference.scoring import BlockScore, Scorer
-from invariantnet.inference.standings import Standings
+from invariantnet.inference.standings import Contest, Standings
 from invariantnet.likelihoods import Categorical
 
 
@@ -37,7 +40,7 @@ def test_a_hypothesis_beaten_by_a_loser_does_not_weaken_the_winner():
 
 def words(key):
     """A network's key without the race that it belongs to."""
-    return f"{key.hypothesis}-{key.network}-{key.block}"
+    return f"{key.hypothesis.partition(' · ')[0]}-{key.network}-{key.block}"
 
 
 class Asked(dict):
@@ -57,32 +60,44 @@ class Asked(dict):
 
 def scripted(scores, names=("rot90",), first=10, weight=None, n_networks=None, sure=0.0, asked=None, **config):
     """Run a race on given predictions (hypotheses, networks, labels), without training."""
-    groups = candidates(*names)
+    compared = hypotheses(*names)
     n = first + scores.shape[-1]
     config = Evidence(n_networks=n_networks or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
     store = {
-        NetworkKey("", group.name, s, b.number): BlockScore(
+        NetworkKey("", hypothesis.name, s, b.number): BlockScore(
             scores[k, s, b.start - first : b.end - first], {"trivial": 0.5}
         )
-        for k, group in enumerate(groups)
+        for k, hypothesis in enumerate(compared)
         for s in range(scores.shape[1])
         for b in plan_blocks(n, first, 2.0)
     }
     weight = None if weight is None else torch.tensor(weight)
     x, y = torch.zeros(n, 9), torch.zeros(n).long()
     store = Asked(store)
-    posterior = gather_evidence(make_network, groups, Examples(x, y, weight), config=config, cache=store)
+    # The labels are all equal, which a guess would predict best.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(race, "has_learned", lambda *_: True)
+        records = Records(store)
+        posterior = gather_evidence(make_network, compared, Examples(x, y, weight), config=config, records=records)
     if asked is not None:
         asked |= store.keys_asked
     return posterior
 
 
-def test_networks_are_added_one_by_one():
+@pytest.fixture
+def open_by_networks(monkeypatch):
+    """Let only the networks leave a verdict open, never the examples."""
+    monkeypatch.setattr(
+        race.Race, "probabilities_by_examples", lambda race: [np.inf] * len(race.contest.symmetries)
+    )
+
+
+def test_networks_are_added_one_by_one(open_by_networks):
     scores = np.full((2, 4, 30), -5.0)
     scores[0, 2:] = 0.0  # the third network predicts every label
     posterior = scripted(scores, n_networks=2, sure=0.95, margin=np.inf)
     assert posterior.log_evidence == pytest.approx(mean_prediction(scores[:, :3]).sum(1).tolist())
-    undecided = scripted(np.full((2, 4, 30), -5.0), n_networks=2, sure=0.95)
+    undecided = scripted(np.full((2, 8, 30), -5.0), n_networks=2, sure=0.95)
     assert undecided.probabilities == pytest.approx([0.5, 0.5])
     scores[0, 1] = 0.0
     alone = scripted(scores, n_networks=1, sure=0.95, margin=np.inf)
@@ -220,8 +235,8 @@ def test_an_early_verdict_agrees_with_that_of_all_networks():
     ("path", "by_examples", "networks"),
     [
         ((0.96,), 0.99, 2),
-        ((0.5, 0.96), 0.5, 3),
-        ((0.6, 0.7, 0.8), 0.94, 4),
+        ((0.5, 0.96), 0.5, 2),
+        ((0.5, 0.96), 0.99, 3),
         ((0.6, 0.7, 0.8, 0.96), 0.96, 5),
         ((0.6,) * 7, 0.96, 8),
     ],
@@ -229,7 +244,7 @@ def test_an_early_verdict_agrees_with_that_of_all_networks():
 def test_the_number_of_networks_grows_while_networks_rather_than_examples_leave_the_verdict_open(
     monkeypatch, path, by_examples, networks
 ):
-    """To twice as many unless the verdict is sure, and to four times as many at most."""
+    """Not where examples leave it open, and to four times as many at most."""
     asked = []
 
     def run(_, count):
@@ -240,25 +255,8 @@ def test_the_number_of_networks_grows_while_networks_rather_than_examples_leave_
     monkeypatch.setattr(race.Race, "run", run)
     monkeypatch.setattr(race.Race, "probabilities_by_examples", lambda _: (by_examples, 1 - by_examples))
     x, y = corner_problem(20, 0, symmetric=True)
-    gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=Evidence(n_networks=2))
+    gather_evidence(make_network, hypotheses("rot90"), Examples(x, y), config=Evidence(n_networks=2))
     assert asked == list(range(2, networks + 1))
-
-
-@pytest.mark.parametrize(("gap", "second"), [(3.0, False), (0.1, True)])
-def test_large_groups_that_are_far_behind_get_one_network_from_the_first_block_on(gap, second):
-    """Several small groups tell how much networks differ."""
-    names = ("hflip", "vflip", "transpose", "shifts")
-    groups = candidates(*names)
-    large = np.array([g.order > 8 for g in groups])
-    rng = np.random.default_rng(0)
-    scores = rng.normal(-1.0, 0.2, size=(len(groups), 2, 30)) - gap * large[:, None, None]
-    asked = set()
-    found = scripted(scores, names, asked=asked)
-    assert ("shifts-1-0" in asked) is second
-    assert {f"{g.name}-1-0" for g in groups if g.order <= 8} < asked
-    slow = scripted(scores, names, margin=np.inf)
-    assert found.favourite == slow.favourite
-    assert found.probabilities == pytest.approx(slow.probabilities, abs=0.01)
 
 
 def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
@@ -267,10 +265,13 @@ def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
     examples = np.log(np.where(np.arange(200) < 101, [[0.4], [0.9]], [[0.9], [0.4]]))[:, None] * np.ones((2, 1))
     x, y = corner_problem(80, 0, symmetric=True)
     for scored, sure in ((networks, True), (examples, False)):
-        scorer = Scorer(make_network, Categorical(), BRIEF.training, BRIEF.doubt)
-        running = race.Race(scorer, candidates("rot90"), Examples(x, y), BRIEF, np.log([0.5, 0.5]), 0)
-        running.now = Standings(scored, np.ones(200), [0, 1], np.zeros(200, bool), labels=200)
-        assert max(bootstrap_probabilities(scored, running.log_prior, 0)) < 0.9
+        contest = Contest(candidates("rot90"), [], np.log([0.5, 0.5]))
+        contest = replace(contest, hypotheses=[Hypothesis(s, BRIEF) for s in contest.symmetries])
+        running = race.Race(Scorer(make_network, Categorical(), 0.01), contest, Examples(x, y), ONE, 0)
+        running.now = Standings(
+            scored, np.ones(200), [0, 1], np.zeros(200, bool), np.zeros(200), np.zeros(200), labels=200
+        )
+        assert max(bootstrap_probabilities(scored, contest.log_prior, 0)) < 0.9
         assert bool(max(running.probabilities_by_examples()) > 0.99) is sure
 
 
@@ -278,24 +279,29 @@ def test_progress_is_the_share_of_the_work():
     """Two blocks, two networks; a network costs its copies, and eight more, times the examples it learns from."""
     x, y = corner_problem(120, 0, symmetric=True)
     steps = []
-    config = replace(BRIEF, n_networks=2, sure=0.0, growth=2.0, margin=np.inf)
-    gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config, on_network=steps.append)
-    epochs = [config.training.all_epochs(n) for n in (40, 80)]
+    config = replace(ONE, n_networks=2, sure=0.0, growth=2.0, margin=np.inf)
+    compared = hypotheses("rot90", model=BRIEF)
+    gather_evidence(
+        make_network, compared, Examples(x, y), config=config, records=Records(on_network=steps.append)
+    )
+    epochs = [BRIEF.training.all_epochs(n) for n in (40, 80)]
     costs = np.cumsum([40 * epochs[0] * c for c in (9, 12, 9, 12)] + [80 * epochs[1] * c for c in (9, 12, 9, 12)])
     assert [s.done for s in steps] == pytest.approx(costs / costs[-1])
     assert [(s.hypothesis, s.network, s.block, s.blocks) for s in steps[:3]] == [
-        ("trivial", 0, 0, 2), ("rot90", 0, 0, 2), ("trivial", 1, 0, 2)
+        ("trivial · brief", 0, 0, 2), ("rot90 · brief", 0, 0, 2), ("trivial · brief", 1, 0, 2)
     ]  # fmt: skip
     assert not steps[3].log_evidence
     assert set(steps[4].log_evidence) == {"trivial", "rot90"}
 
 
-def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch):
+def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch, open_by_networks):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     x, y = corner_problem(120, 0, symmetric=True)
-    config = replace(BRIEF, n_networks=2, sure=1.1, growth=2.0, margin=np.inf)
+    config = replace(ONE, n_networks=2, sure=1.1, growth=2.0, margin=np.inf)
+    monkeypatch.setattr(race, "has_learned", lambda *_: True)
     with progress.evidence_bar(2, visible=True) as on_network:
-        gather_evidence(make_network, candidates("rot90"), Examples(x, y), config=config, on_network=on_network)
+        compared, records = hypotheses("rot90", model=BRIEF), Records(on_network=on_network)
+        gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "comparing 2 symmetries: 0%"
     assert lines[-1] == "comparing 2 symmetries: 100%"
@@ -307,14 +313,14 @@ def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch):
     assert all("leads" in line for line in more)
 
 
-@pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 4)])
-def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks):
+@pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 8)])
+def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks, monkeypatch, open_by_networks):
+    monkeypatch.setattr(race, "has_learned", lambda *_: True)
     x, y = corner_problem(80, 1, symmetric=True)
     store, steps = {}, []
-    config = replace(BRIEF, n_networks=2, sure=sure)
-    posterior = gather_evidence(
-        make_network, candidates("rot90"), Examples(x, y), config=config, cache=store, on_network=steps.append
-    )
+    config = replace(ONE, n_networks=2, sure=sure)
+    compared, records = hypotheses("rot90", model=BRIEF), Records(store, on_network=steps.append)
+    posterior = gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
     assert {words(key) for key in store} == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
     assert len(steps) == len(store), "none is trained twice"
     assert [step.done for step in steps] == sorted(step.done for step in steps)
@@ -322,10 +328,10 @@ def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks
     assert steps[-1].networks == networks
     again = gather_evidence(
         make_network,
-        candidates("rot90"),
+        compared,
         Examples(x, y),
         config=replace(config, n_networks=networks, sure=0.0),
-        cache=store,
+        records=Records(store),
     )
     assert posterior == again, "the same as with this many from the start"
 
@@ -338,3 +344,66 @@ def test_a_hypothesis_that_predicted_the_last_block_was_not_dropped():
     assert "≤" not in str(posterior)
     scores[1, 0, :10] = -100.0
     assert scripted(scores).dropped == ("rot90",)
+
+
+def models_race(scores, models, symmetries=("trivial", "rot90"), first=64):
+    """Run a race on given predictions (symmetries × models, labels) of one network each, without training."""
+    made = [Model(name, BRIEF.training, BRIEF.final) for name in models]
+    groups = [inv.symmetry(name, shape=(3, 3)) for name in symmetries]
+    compared = [Hypothesis(group, model) for group in groups for model in made]
+    n = first + scores.shape[-1]
+    store = Asked(
+        {
+            NetworkKey("", h.name, 0, b.number): BlockScore(row[b.start - first : b.end - first], {"trivial": 0.5})
+            for h, row in zip(compared, scores, strict=True)
+            for b in plan_blocks(n, first, 2.0)
+        }
+    )
+    config = Evidence(n_networks=1, sure=0.0, first_block=first, growth=2.0)
+    examples = Examples(torch.zeros(n, 9), torch.zeros(n).long())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(race, "has_learned", lambda *_: True)
+        found = gather_evidence(make_network, compared, examples, config=config, records=Records(store))
+    return found, store.keys_asked
+
+
+def test_a_symmetry_is_as_probable_as_its_models_together():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(-0.5, 0.3, size=(4, 64)) + np.array([0, -0.01, 0.01, -0.02])[:, None]
+    found, _ = models_race(scores, ("a", "b"))
+    by_hypothesis = bootstrap_probabilities(scores[:, None], np.log(np.full(4, 0.25)), 0)
+    assert found.probabilities == pytest.approx([by_hypothesis[:2].sum(), by_hypothesis[2:].sum()])
+    assert {m.name: m.probability for m in found.models} == pytest.approx(
+        {"a": by_hypothesis[[0, 2]].sum(), "b": by_hypothesis[[1, 3]].sum()}
+    )
+    total = scores.sum(1)
+    expected = [np.logaddexp(*total[:2]) - np.log(2), np.logaddexp(*total[2:]) - np.log(2)]
+    assert found.log_evidence == pytest.approx(expected)
+
+
+def test_a_model_that_is_hopeless_without_symmetry_is_trained_for_no_other_and_favours_none():
+    """Blocks of 64 and 128 labels. The bad model would otherwise count against no symmetry alone."""
+    scores = np.full((4, 192), -0.5)
+    scores[[1, 3]] = -2.0
+    found, asked = models_race(scores, ("good", "bad"))
+    assert asked == {"trivial-0-0", "rot90-0-0", "trivial-0-1", "rot90-0-1"}
+    assert found.probabilities == pytest.approx([0.5, 0.5])
+    assert found.log_evidence == pytest.approx([-96, -96])
+    assert found.models[0].name == "good"
+    assert found.models[0].probability == pytest.approx(1)
+
+
+def test_models_are_not_judged_by_networks_that_learned_from_few_examples():
+    """A network that needs more examples overtakes, and becomes the final one."""
+    scores = np.full((4, 240), -0.5)  # blocks of 16, 32, 64 and 128 after 16
+    scores[[1, 3], :48], scores[[1, 3], 48:] = -2.0, -0.1
+    found, _ = models_race(scores, ("early", "late"), first=16)
+    assert found.best_models == ("late", "late")
+
+
+def test_a_model_is_dropped_where_another_predicts_better_with_the_same_symmetry():
+    scores = np.full((4, 448), -0.5)  # blocks of 64, 128 and 256
+    scores[3] = -0.6  # the second model is worse with rot90 only
+    found, _ = models_race(scores, ("a", "b"))
+    assert found.best_models[1] == "a"
+    assert found.models[0].probability >= found.models[1].probability

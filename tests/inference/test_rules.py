@@ -21,15 +21,15 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
     assert [block.number for block in blocks] == list(range(len(blocks)))
     assert ends[-1] == n
     assert ends == sorted(set(ends))
-    assert ends[0] == (first or min(500, max(16, n // 16), n // 2))
+    assert ends[0] == (first or min(500, max(16, n // 16 if n >= 2000 else n // 8), n // 2))
 
 
 @pytest.mark.parametrize(
     ("n", "first", "growth", "ends"),
     [
         (5000, None, None, [312, 1248, 5000]),
-        (1000, None, None, [62, 248, 1000]),
-        (999, None, None, [62, 124, 248, 496, 999]),
+        (2000, None, None, [125, 500, 2000]),
+        (999, None, None, [124, 248, 496, 999]),
         (20_000, None, None, [500, 2000, 8000, 20_000]),
         (950, 100, 2.0, [100, 200, 400, 950]),
         (1650, 100, 2.0, [100, 200, 400, 800, 1650]),

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 import torch
-from problems import BRIEFLY, make_network
+from problems import make_network
 from torch import nn
 
 from invariantnet.inference.scoring import Scorer
-from invariantnet.likelihoods import Categorical, Gaussian
+from invariantnet.likelihoods import Categorical, StudentT
 
 
 def scorer(doubt):
-    return Scorer(make_network, Categorical(), BRIEFLY, doubt)
+    return Scorer(make_network, Categorical(), doubt)
 
 
 def test_without_doubt_a_prediction_counts_as_it_is():
@@ -30,8 +30,9 @@ def test_doubt_bounds_the_price_of_a_surprise():
 def test_numbers_are_guessed_by_their_mean_and_spread():
     past, weight = torch.tensor([0.0, 4.0, 9.0]), torch.tensor([1.0, 1.0, 0.0])
     y = torch.tensor([2.0, 4.0])
-    found = Gaussian().log_prob(Gaussian().guess(past, weight, y), y.double())
-    torch.testing.assert_close(found.float(), torch.distributions.Normal(2.0, 2.0).log_prob(y))
+    found = StudentT().log_prob(StudentT().guess(past, weight, y), y.double())
+    expected = torch.distributions.StudentT(5.0, 2.0, 2.0 * (3 / 5) ** 0.5).log_prob(y)
+    torch.testing.assert_close(found.float(), expected)
 
 
 def test_a_class_that_was_never_seen_is_guessed_too():

@@ -16,7 +16,7 @@ class Examples:
 
     Args:
         x: Flat inputs, in memory or on disk.
-        y: Targets: class numbers, or real numbers.
+        y: Targets: class numbers, real numbers, or rows of real numbers.
         weight: Weight of each example, 1 on average; None if all count alike.
 
     Example:
@@ -26,7 +26,7 @@ class Examples:
     """
 
     x: Float[Tensor, "n dim"] | DiskArray
-    y: Shaped[Tensor, " n"]
+    y: Shaped[Tensor, "n *k"]
     weight: Float[Tensor, " n"] | None = None
 
     def __len__(self) -> int:

@@ -21,6 +21,7 @@ from invariantnet.data.examples import Examples
 from invariantnet.inference._learned_pi import DirichletPosterior, FeaturePosterior, LearnedPi, PointEstimate
 from invariantnet.inference.mixture_posterior import MixturePosterior
 from invariantnet.likelihoods import Categorical, Likelihood
+from invariantnet.nn.standardize import Standardize
 from invariantnet.nn.symmetrized import Symmetrized
 from invariantnet.priors import alphas
 from invariantnet.symmetries.group import Group
@@ -101,7 +102,7 @@ def fit_heldout(
     likelihood: Likelihood | None = None,
     alpha: float | Sequence[float] = 1.0,
     placement: Placement = "features",
-    scale: float = 1.0,
+    standardize: Standardize | None = None,
     seed: int = 0,
     input_shape: tuple[int, ...] | None = None,
 ) -> HeldOutResult:
@@ -115,7 +116,7 @@ def fit_heldout(
         likelihood: Log density of the targets; classes by default.
         alpha: Parameters of the Dirichlet prior on π: one for all symmetries, or one for each.
         placement: Where the network is averaged.
-        scale: Factor that brings the inputs to order one.
+        standardize: Brings the inputs to order one; it commutes with all symmetries.
         seed: Seed of the split, the initial weights and the batches.
         input_shape: Shape in which the network takes an input; flat by default.
 
@@ -137,7 +138,7 @@ def fit_heldout(
             make_module(),
             symmetries,
             placement,
-            scale=scale,
+            standardize=standardize,
             prior=prior,
             probabilities=likelihood.averages_probabilities,
             input_shape=input_shape,

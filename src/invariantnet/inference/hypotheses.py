@@ -1,14 +1,21 @@
-"""Which symmetries are compared, and with how large networks, so that none has an advantage."""
+"""What is compared: symmetries, each with every model that suits it, in networks of equal size."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
+from invariantnet.inference.models import NATIVE, Model, models_for, native_part
+from invariantnet.nn.native import Native
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
-from invariantnet.symmetries.lookup import join, symmetries_for
-from invariantnet.symmetries.lookup import symmetry as named_symmetry
+from invariantnet.symmetries.lookup import symmetries_for
+from invariantnet.symmetries.named import join, ladder, ladders_for
+from invariantnet.symmetries.named import symmetry as named_symmetry
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 
 MOST_COPIES = 8
 """Units per feature, tied or not: as many as the largest group of images without translations has elements."""
@@ -18,12 +25,16 @@ MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
 """Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
 large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
 
+Asked = str | AnySymmetry | Sequence[str | AnySymmetry]
+"""What users ask for: names, groups, ranges, or `"auto"`."""
 
-def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
+
+def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool) -> list[AnySymmetry]:
     """Find the symmetries to compare.
 
     Args:
-        groups: What the user asked for: names, groups, or `"auto"`.
+        asked: What the user asked for: names, groups, ranges, or `"auto"`. The name of a family of ranges stands
+            for its whole ladder.
         shape: Shape of one input.
         joins: Whether joins of candidates are candidates too.
 
@@ -33,100 +44,189 @@ def candidates(groups: str | Group | Sequence[str | Group], shape: tuple[int, ..
     Raises:
         ValueError: If a name is unknown, or a group acts on inputs of another size.
     """
-    if isinstance(groups, str) and groups == "auto":
-        return _every_candidate(shape, joins=joins)
-    dim = math.prod(shape)
-    names = [groups] if isinstance(groups, str | Group) else groups
-    found = [g if isinstance(g, Group) else named_symmetry(g, shape) for g in names]
-    for group in found:
-        if group.dim != dim:
+    if isinstance(asked, str) and asked == "auto":
+        return [*_every_group(shape, joins=joins)]
+    names = [asked] if isinstance(asked, str | Group | Range) else asked
+    found = [symmetry for name in names for symmetry in _meant(name, shape)]
+    for symmetry in found:
+        if symmetry.dim != math.prod(shape):
             raise ValueError(
-                f"{group.name} acts on {group.dim} numbers, an input has {dim}: make the group for this shape."
+                f"{symmetry.name} acts on {symmetry.dim} numbers, an input has {math.prod(shape)}: make the group "
+                "for this shape."
             )
-    return hypotheses(found, closed=joins)
+        if isinstance(symmetry, Range) and symmetry.shape != shape:
+            raise ValueError(
+                f"{symmetry.name} is for shape {symmetry.shape}, not {shape}: make it for this shape."
+            )
+    return with_joins(found, closed=joins)
 
 
-def _every_candidate(shape: tuple[int, ...], *, joins: bool) -> list[Group]:
+def _meant(name: str | AnySymmetry, shape: tuple[int, ...]) -> Sequence[AnySymmetry]:
+    """All symmetries that a name stands for."""
+    if not isinstance(name, str):
+        return [name]
+    if any(part.strip() in FAMILIES for part in name.split("+")):
+        return ladder(name, shape)
+    return [named_symmetry(name, shape)]
+
+
+def ranges_left_out(asked: Asked, compared: Sequence[AnySymmetry], shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Name the ranges that act on a shape and that `"auto"` does not compare."""
+    if not isinstance(asked, str) or asked != "auto":
+        return ()
+    there = {e.family.name for s in compared if isinstance(s, Range) for e in s.extents}
+    return tuple(name for name in ladders_for(shape) if name not in there)
+
+
+def _every_group(shape: tuple[int, ...], *, joins: bool) -> list[Group]:
     """Every group of the catalogue that acts on the shape, with joins where these are few and quickly found."""
     every, dim = symmetries_for(shape), math.prod(shape)
     one_axis, listed = sum(n > 1 for n in shape) == 1, all(g.can_list_elements for g in every)
     quick = dim <= MOST_INPUTS_WITH_HUGE_JOINS or (dim <= MOST_INPUTS_WITH_JOINS and (one_axis or listed))
     try:
-        return hypotheses(every, closed=joins and quick)
+        return with_joins(every, closed=joins and quick)
     except ValueError:  # too many joins
-        return hypotheses(every, closed=False)
+        return with_joins(every, closed=False)
 
 
-def compared_units(group: Group, rivals: Sequence[Group]) -> int:
-    """Count the units that each feature of a compared network is the mean of, before it is averaged over copies.
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A symmetry and a model: what one kind of network assumes.
 
-    A feature averaged over a group is a mean of tied units, one per element. More units alone would make a larger
+    Args:
+        symmetry: What the network is invariant to, exactly or nearly.
+        model: Its backbone, and how it is trained.
+        native: The part of the symmetry that the backbone is invariant to by construction; None if there is none.
+    """
+
+    symmetry: AnySymmetry
+    model: Model
+    native: Group | None = None
+
+    @property
+    def name(self) -> str:
+        """Name among all hypotheses."""
+        return f"{self.symmetry.name} · {self.model.name}"
+
+    @property
+    def copies(self) -> int:
+        """Copies that the network makes of each input."""
+        return self.symmetry.copies // (1 if self.native is None else self.native.order)
+
+
+def all_hypotheses(
+    symmetries: Sequence[AnySymmetry], backbone: object, shape: tuple[int, ...]
+) -> list[Hypothesis]:
+    """Combine every symmetry with every model that suits it.
+
+    Args:
+        symmetries: The candidates.
+        backbone: `"auto"`, `"mlp"`, `"cnn"`, or a backbone of the user's own.
+        shape: Shape of one input.
+
+    Returns:
+        The hypotheses, in the order of the symmetries.
+    """
+    usual = models_for(backbone, shape)
+    found = []
+    for symmetry in symmetries:
+        part = None if callable(backbone) or isinstance(symmetry, Range) else native_part(symmetry, shape)
+        models = usual if part is None else (NATIVE[_native_name(part)],)
+        found += [Hypothesis(symmetry, model, part) for model in models]
+    return found
+
+
+def _native_name(part: Group) -> Native:
+    return next(name for name in NATIVE if name == part.name)
+
+
+def compared_units(copies: int, rivals: Sequence[int]) -> int:
+    """Count the units that make each feature of a network, before it is pooled over copies.
+
+    A feature pooled over a group is made of tied units, one per element. More units alone would make a larger
     group win where there is no symmetry at all. So a smaller group gets more untied units: all networks have the
     same number, and each hypothesis is nothing but a constraint on the same plain network. If the orders do not
     divide one another, the total is the number that comes closest; a larger group has one unit per element.
 
     Args:
-        group: The symmetry of the network.
-        rivals: All symmetries that are compared.
+        copies: Copies that the network makes of each input: the order of its group.
+        rivals: Copies of all networks that are compared.
 
     Returns:
         Untied units per feature.
     """
-    orders = {g.order for g in rivals}
+    orders = set(rivals)
     fewest = min(MOST_COPIES, max(orders))
 
     def unevenness(total: int) -> float:
         return max(abs(math.log(round(total / n) * n / total)) for n in orders if n <= total)
 
     total = min(range(fewest, 2 * fewest + 1), key=unevenness)
-    return max(1, round(total / group.order))
+    return max(1, round(total / copies))
 
 
-def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX_HYPOTHESES) -> list[Group]:
-    """List the candidates, the trivial group, and all joins; equal groups once, sorted by their size.
+@overload
+def with_joins(
+    symmetries: Sequence[Group], *, closed: bool = True, limit: int = MAX_HYPOTHESES
+) -> list[Group]: ...
+
+
+@overload
+def with_joins(
+    symmetries: Sequence[AnySymmetry], *, closed: bool = True, limit: int = MAX_HYPOTHESES
+) -> list[AnySymmetry]: ...
+
+
+def with_joins(
+    symmetries: Sequence[AnySymmetry], *, closed: bool = True, limit: int = MAX_HYPOTHESES
+) -> list[AnySymmetry] | list[Group]:
+    """List the candidates, no symmetry, and all joins; equal ones once, groups before ranges, sorted by size.
 
     Args:
-        groups: The candidates.
+        symmetries: The candidates.
         closed: Whether to add joins.
-        limit: Largest number of hypotheses.
+        limit: Largest number of symmetries.
 
     Returns:
-        The hypotheses.
+        The symmetries to compare.
 
     Raises:
-        ValueError: If there are no candidates, too many hypotheses, or two groups of one name.
+        ValueError: If there are no candidates, too many hypotheses, or two symmetries of one name.
 
     >>> from invariantnet import symmetry
-    >>> found = hypotheses([symmetry(n, shape=(28, 28)) for n in ("rot90", "flips")])
+    >>> found = with_joins([symmetry(n, shape=(28, 28)) for n in ("rot90", "flips")])
     >>> ", ".join(g.name for g in found)
     'trivial, flips, rot90, d4'
     """
-    if not groups:
+    if not symmetries:
         raise ValueError("no candidate groups: pass at least one, or their names.")
-    dims = {g.dim for g in groups}
+    dims = {s.dim for s in symmetries}
     if len(dims) > 1:
         raise ValueError(f"candidates on inputs of different lengths {sorted(dims)}: make them for one shape.")
-    found: list[Group] = [_trivial(groups[0])]
-    waiting: list[Group] = []
+    found: list[AnySymmetry] = [_trivial(symmetries[0])]
+    waiting: list[AnySymmetry] = []
 
-    def add(candidate: Group) -> None:
+    def add(candidate: AnySymmetry) -> None:
+        if isinstance(candidate, Range) and candidate.exact:  # a range of no extent is its group, or nothing
+            candidate = candidate.group or found[0]
         known = [*found, *waiting]
         if any(g == candidate for g in known):
             return
         # Fail as early as possible: joins of large groups take long.
         if len(known) == limit:
             raise ValueError(
-                f"more than {limit} hypotheses, joins included: pass fewer candidates, or leave the joins out."
+                f"more than {limit} symmetries, joins included: pass fewer candidates, such as rotation:30 for "
+                "rotation, or leave the joins out (joins=False)."
             )
         if candidate.name in {g.name for g in known}:
             raise ValueError(
-                f"two different groups are called {candidate.name!r}: give each a name of its own, "
+                f"two different symmetries are called {candidate.name!r}: give each a name of its own, "
                 "Group.from_permutations(…, name='…')."
             )
         waiting.append(candidate)
 
-    for group in sorted(groups, key=_rank):
-        add(group)
+    for symmetry in sorted(symmetries, key=_rank):
+        add(symmetry)
     while waiting:
         candidate = waiting.pop(0)
         found.append(candidate)
@@ -135,10 +235,13 @@ def hypotheses(groups: Sequence[Group], *, closed: bool = True, limit: int = MAX
     return sorted(found, key=_rank)
 
 
-def _trivial(like: Group) -> Group:
+def _trivial(like: AnySymmetry) -> Group:
     return Group(TRIVIAL, np.arange(like.dim)[None], like.shape, known_order=1)
 
 
-def _rank(group: Group) -> tuple[int, bool, str]:
+def _rank(symmetry: AnySymmetry) -> tuple[bool, int, bool, str, float]:
     # At equal order a single name goes before a join, so that of equal groups the plainer name stays.
-    return (group.order, "+" in group.name, group.name)
+    if isinstance(symmetry, Group):
+        return (False, symmetry.order, "+" in symmetry.name, symmetry.name, 0.0)
+    order = 1 if symmetry.group is None else symmetry.group.order
+    return (True, order, len(symmetry.extents) > 1, symmetry.family, symmetry.value)

@@ -10,7 +10,7 @@ with α and β the eigenvalues of A and B, and δ where its derivative vanishes 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import joblib
 import torch
@@ -20,10 +20,12 @@ from torch import Tensor, nn
 from invariantnet.data.arrays import DiskArray, read
 from invariantnet.data.examples import Examples
 from invariantnet.inference._kronecker import Layer, kronecker_factors, layers_of
+from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.likelihoods import Likelihood
-from invariantnet.symmetries.group import Group
-from invariantnet.training.config import Training
 from invariantnet.training.loop import predict, train
+
+LITTLE_DECAY = 1e-2
+"""Weight decay of the networks: Laplace's approximation finds the right prior by itself."""
 
 ROUNDS = 100
 """Fixed-point iterations for δ: cheap enough to do without a test of convergence."""
@@ -116,10 +118,9 @@ def log_marginal_likelihood(network: nn.Module, examples: Examples, likelihood: 
 
 
 def laplace_evidence(
-    make_network: Callable[[Group], nn.Module],
-    symmetries: Sequence[Group],
+    make_network: Callable[[Hypothesis], nn.Module],
+    hypotheses: Sequence[Hypothesis],
     examples: Examples,
-    training: Training,
     *,
     likelihood: Likelihood,
     seed: int = 0,
@@ -128,10 +129,9 @@ def laplace_evidence(
     """Approximate the log evidence of every hypothesis: a second opinion on the prequential evidence.
 
     Args:
-        make_network: Makes the untrained network of a symmetry.
-        symmetries: The hypotheses.
+        make_network: Makes the untrained network of a hypothesis.
+        hypotheses: One per symmetry.
         examples: The data; every network is trained on all of it.
-        training: How the networks are trained.
         likelihood: Log density of the targets.
         seed: Seed of every network.
         n_jobs: Processes that train networks at the same time.
@@ -140,11 +140,12 @@ def laplace_evidence(
         The approximate log marginal likelihood of each hypothesis.
     """
 
-    def one(symmetry: Group) -> float:
-        network, _ = train(lambda: make_network(symmetry), examples, training, seed, likelihood=likelihood)
+    def one(hypothesis: Hypothesis) -> float:
+        training = replace(hypothesis.model.training, weight_decay=LITTLE_DECAY)
+        network, _ = train(lambda: make_network(hypothesis), examples, training, seed, likelihood=likelihood)
         return log_marginal_likelihood(network, examples, likelihood)
 
-    return tuple(joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(one)(symmetry) for symmetry in symmetries))
+    return tuple(joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(one)(hypothesis) for hypothesis in hypotheses))
 
 
 def posterior(

@@ -1,41 +1,160 @@
-"""The networks that stand for the hypotheses: how wide they are, and how they are trained."""
+"""The models that compete: a backbone with its training settings. Data choose among them, not we."""
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, get_args
 
+from torch import nn
+
+from invariantnet.choices import BackboneName, require_choice
+from invariantnet.nn.architectures import convnet, is_sequence, mlp
+from invariantnet.nn.native import Native, native_network
+from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.symmetries.cosets import contains_generators, coset_representatives
+from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.lookup import symmetry as named_symmetry
 from invariantnet.training.config import Training
+
+MOST_INPUTS_OF_AN_MLP = 4096
+"""Numbers per input up to which MLPs compete with convolutions: beyond, their first layer costs too much."""
+MOST_PIXELS_WITHOUT_POOLING = 128 * 128
+"""Pixels of an image up to which a CNN competes that keeps the places of its features."""
+SHORTEST_SEQUENCE = 16
+"""Length from which on convolutions along a sequence compete: shorter ones are mostly tables."""
+
+SMALLEST_IMAGE = 8
+"""Pixels of the shorter side from which on convolutions compete."""
+
+Make = Callable[..., nn.Module]
+"""Makes a network from the shape of an input, the number of outputs and of features, `units` and `pool`."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """How the networks that stand for the hypotheses are made and trained.
+class Model:
+    """A backbone and how it is trained.
 
     Args:
-        training: Epochs, rates, batches; no validation split, because the next block is the judge.
-        width: Number of features, relative to that of the final network.
+        name: Name in posteriors and reports.
+        training: How networks are trained to be compared; without a validation split, as the next block judges.
+        final: How the final network is trained.
+        make: Makes the backbone; None for a backbone of the user's own.
+        native: Group of the catalogue that the backbone is invariant to by construction.
     """
 
+    name: str
     training: Training
-    width: float
+    final: Training
+    make: Make | None = field(default=None, repr=False)
+    native: Native | None = None
 
 
-DECAYED = Compared(
-    Training(
-        epochs=12,
-        batch_size=32,
-        learning_rate=1e-2,
-        weight_decay=1.0,
-        validation=0.0,
-        schedule="one-cycle",
-        min_steps=200,
-    ),
-    width=1.0,
+_BRIEF = Training(
+    epochs=24,
+    batch_size=32,
+    learning_rate=3e-3,
+    weight_decay=1e-2,
+    validation=0.0,
+    schedule="one-cycle",
+    min_steps=200,
 )
-"""Much weight decay: a network that overfits gains from any constraint, right or wrong, as from any regulariser.
-Full width: with much decay, narrow networks of one hypothesis differ by more than hypotheses do."""
 
-LITTLE_DECAY = Compared(replace(DECAYED.training, epochs=24, learning_rate=3e-3, weight_decay=1e-2), width=0.5)
-"""For numbers, where the larger rate makes networks too sure. For prices, which need networks that predict well.
-For Laplace's approximation, which finds the right prior by itself."""
 
-DEEP = Compared(replace(LITTLE_DECAY.training, epochs=8, batch_size=64, learning_rate=5e-3), width=0.5)
-"""For other backbones than the MLP: their batches cost more, and which decay suits them was not measured."""
+def _model(name: str, make: Make | None, longer: int, native: Native | None = None, **training: Any) -> Model:
+    """Make a model whose final network learns for `longer` times the epochs, in larger batches."""
+    compared = replace(_BRIEF, **training)
+    final = replace(compared, epochs=longer * compared.epochs, batch_size=64, min_steps=500)
+    return Model(name, compared, final, make, native)
+
+
+MLPS = (
+    _model("plain mlp", mlp, 4),
+    _model("decayed mlp", mlp, 4, weight_decay=1.0),
+    _model("deep mlp", partial(mlp, depth=2), 4, weight_decay=0.1),
+)
+"""MLPs with little and with much decay, and with two hidden layers. Much decay suits few or noisy examples."""
+
+CNNS = (
+    _model("plain cnn", convnet, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=80),
+    _model(
+        "pooled cnn",
+        partial(convnet, pooled=True),
+        2,
+        epochs=8,
+        learning_rate=5e-3,
+        weight_decay=0.05,
+        min_steps=80,
+    ),
+)
+"""Convolutions that keep the places of features, and such that average over all places, as textures need."""
+
+MODEL_NAMES = tuple(model.name for model in (*MLPS, *CNNS))
+"""Models that can be asked for one by one, so that a later fit need not compare them again."""
+
+OWN = _model("own", None, 2, epochs=8, batch_size=64, learning_rate=5e-3)
+"""A backbone of the user's own: its batches may cost much."""
+
+
+def _native(native: Native, name: str) -> Model:
+    return _model(name, partial(native_network, native), 2, native, epochs=16, weight_decay=0.05)
+
+
+NATIVE: dict[Native, Model] = {
+    "permutations": _native("permutations", "set network"),
+    "shifts": _native("shifts", "circular cnn"),
+    "cyclic": _native("cyclic", "circular cnn"),
+}
+"""Exact networks for groups too large to list, by the part of the group that they are invariant to."""
+
+
+def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
+    """List the models that suit inputs of a shape.
+
+    Args:
+        backbone: `"auto"`, `"mlp"`, `"cnn"`, the name of one model, or a backbone of the user's own.
+        shape: Shape of one input.
+
+    Returns:
+        The models that compete.
+
+    Raises:
+        ValueError: If there is no backbone of this name.
+    """
+    if callable(backbone):
+        return (OWN,)
+    require_choice("backbone", backbone, (*get_args(BackboneName), *MODEL_NAMES))
+    size = math.prod(shape)
+    pixels = shape[-1] * shape[-2] if len(shape) > 1 else size
+    cnns = CNNS if is_sequence(shape) or pixels <= MOST_PIXELS_WITHOUT_POOLING else CNNS[1:]
+    if backbone in MODEL_NAMES:
+        return tuple(model for model in (*MLPS, *CNNS) if model.name == backbone)
+    if backbone == "mlp":
+        return MLPS
+    if backbone == "cnn":
+        return cnns
+    suits_cnn = shape[0] >= SHORTEST_SEQUENCE if is_sequence(shape) else min(shape[-2:]) >= SMALLEST_IMAGE
+    found = MLPS if size <= MOST_INPUTS_OF_AN_MLP or len(shape) == 1 or not suits_cnn else ()
+    return (*found, *cnns) if suits_cnn else found
+
+
+def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:
+    """Find the part of a large group that some network is invariant to by construction.
+
+    Args:
+        symmetry: A candidate.
+        shape: Shape of one input.
+
+    Returns:
+        The part, a group of the catalogue with few cosets; None for small groups, and where none is known.
+    """
+    if symmetry.is_matrix_group or symmetry.order <= SAMPLED:
+        return None
+    for name in NATIVE:
+        try:
+            part = named_symmetry(name, shape)
+        except ValueError:
+            continue
+        if contains_generators(symmetry, part) and coset_representatives(symmetry, part, SAMPLED) is not None:
+            return part
+    return None

@@ -1,6 +1,6 @@
 """What invariance to each symmetry costs, and what it buys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,11 +13,16 @@ from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.group import Group, transform
 from invariantnet.symmetries.measure import Measure
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.loop import EVALUATION_BATCH, predict
 
 PRICED = 1000
 """Examples of a block on which the accuracy under each symmetry is measured: enough for a standard error of at
 most 1.6 percentage points."""
+PRICED_IN_ALL, FEWEST_PRICED = 8000, 250
+"""With many symmetries, examples are fewer, so that moving them takes a small part of the time of training."""
+POSES = 64
+"""Random transformations of a range by which inputs are moved, each of them an equal share of the inputs."""
 
 CLEAR = 4.0
 """Standard errors that a price must be away from the tolerance before it counts as known: every block is another
@@ -41,7 +46,7 @@ def affordable(block: Float[np.ndarray, "hypotheses n"], tolerance: float) -> li
 
 
 def prices(
-    symmetries: Sequence[Group],
+    symmetries: Sequence[AnySymmetry],
     accuracy: Mapping[int, dict[str, float]],
     seen: Float[np.ndarray, "hypotheses n"],
     starts: Sequence[int],
@@ -60,32 +65,55 @@ def prices(
         One price per symmetry.
     """
     found = []
-    for k, group in enumerate(symmetries):
+    for k, symmetry in enumerate(symmetries):
         until = dropped.get(k, seen.shape[-1])
         part = seen[:, max(start for start in starts if start < until) : until]
         loss = float(part.sum(1).max() - part[k].sum()) / part.shape[1]
-        found.append(Price(group.name, group.order, loss, accuracy[k]))
+        found.append(Price(symmetry.name, symmetry.copies, loss, accuracy[k], symmetry.size))
     return found
 
 
-def predict_moved(network: nn.Module, group: Group, x: Tensor | DiskArray, likelihood: Likelihood) -> Tensor:
-    """Predict inputs that are each moved by a random element of a group.
+def predict_moved(
+    network: nn.Module, symmetry: AnySymmetry, x: Tensor | DiskArray, likelihood: Likelihood
+) -> Tensor:
+    """Predict inputs that are each moved by a random transformation of a symmetry.
 
     Args:
         network: A trained network.
-        group: The group that moves the inputs. The draw of elements is always the same.
+        symmetry: The group or range that moves the inputs. The draw of transformations is always the same.
         x: Flat inputs.
         likelihood: Says what the outputs mean.
 
     Returns:
         One row of normalised outputs per input.
     """
+    generator = torch.Generator().manual_seed(0)
+    moved = _moved_within if isinstance(symmetry, Range) else _moved_by_elements
+    return torch.cat([predict(network, part, likelihood) for part in moved(x, symmetry, generator)])
+
+
+def _moved_by_elements(x: Tensor | DiskArray, group: AnySymmetry, generator: torch.Generator) -> Iterator[Tensor]:
+    assert isinstance(group, Group)
     elements = Measure.of([group], sampled=SAMPLED).elements
-    drawn = torch.randint(len(elements), (len(x),), generator=torch.Generator().manual_seed(0))
+    drawn = torch.randint(len(elements), (len(x),), generator=generator)
     parts = x.split(EVALUATION_BATCH)
     poses = drawn.split([len(part) for part in parts])
-    moved = (_move(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
-    return torch.cat([predict(network, part, likelihood) for part in moved])
+    return (_move(read(part), elements, pose) for part, pose in zip(parts, poses, strict=True))
+
+
+def _moved_within(x: Tensor | DiskArray, symmetry: AnySymmetry, generator: torch.Generator) -> Iterator[Tensor]:
+    assert isinstance(symmetry, Range)
+    positions = 2 * torch.rand(POSES, symmetry.parameters, generator=generator, dtype=torch.float64) - 1
+    if symmetry.group is not None:
+        parts: Iterator[Tensor] = _moved_by_elements(x, symmetry.group, generator)
+    else:
+        parts = (read(part) for part in x.split(EVALUATION_BATCH))
+    for part in parts:
+        poses = torch.randint(POSES, (len(part),), generator=generator)
+        moved = torch.empty_like(part)
+        for k in poses.unique().tolist():
+            moved[poses == k] = symmetry.move(part[poses == k], positions[k].tolist())
+        yield moved
 
 
 def _move(x: Float[Tensor, "n dim"], elements: Tensor, drawn: Tensor) -> Float[Tensor, "n dim"]:

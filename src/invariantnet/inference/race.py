@@ -1,57 +1,39 @@
-r"""One network per hypothesis, compared by prequential evidence.
+"""The race: hypotheses predict block after block, and the hopeless are dropped."""
 
-The data comes in blocks that grow. A network trained on all blocks so far predicts the labels of the next, so
-every label but those of the first block is predicted once, never by a network that saw it. A hypothesis predicts
-with the average of its networks. The sum of the log probabilities, $\sum_b \log p(y_b \mid x_b, D_{<b})$, is the
-log evidence given the first block. It rewards a constraint that helps to generalise, which the training likelihood
-never does.
-"""
-
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from invariantnet._system.processes import watched
-from invariantnet._system.progress import Step
-from invariantnet._system.words import package_version
 from invariantnet.data.examples import Examples
-from invariantnet.data.fingerprint import fingerprint
+from invariantnet.inference.answer import answer
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
 from invariantnet.inference.cache import NetworkKey, ScoreCache
-from invariantnet.inference.models import DECAYED
 from invariantnet.inference.posterior import Stage, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
+    MATURE,
+    MODEL_FAR_BEHIND,
+    MODEL_MARGIN,
+    SCREEN_FAR_BEHIND,
+    SCREEN_MARGIN,
     Block,
-    Drop,
     error_of_networks,
+    has_learned,
     hopeless,
+    outclassed,
     plan_blocks,
 )
-from invariantnet.inference.scoring import BlockScore, MakeNetwork, Scorer
-from invariantnet.inference.standings import Standings
-from invariantnet.likelihoods import Categorical, Likelihood
+from invariantnet.inference.scoring import BlockScore, Scorer
+from invariantnet.inference.standings import Contest, Standings
 from invariantnet.nn.symmetrized import SAMPLED
-from invariantnet.priors import log_prior_of
-from invariantnet.symmetries.group import Group
-from invariantnet.training.config import Training
-
-PILOTS, CHEAP = 4, 8
-"""With at least 4 groups of at most 8 elements, estimate the variance between networks on those first: larger
-groups that are far behind then need no more than one network."""
 
 COMMON_COST = 8
 """What a training step costs besides the copies of an example, in copies: as much as 8 of them, for an MLP."""
-
-MOST_NETWORKS = 4
-"""An open verdict gets at most this many times the number of networks that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +43,13 @@ class Evidence:
     n_networks: int = 2
     """Networks per hypothesis. A hypothesis far behind after one network gets no more networks."""
     sure: float = 0.95
-    """Grow to twice as many networks until a hypothesis reaches this probability, to four times if only the
-    variance between networks prevents it; one network never grows."""
+    """Grow to up to four times as many networks until a symmetry reaches this probability, while only the variance
+    between networks prevents it; one network never grows."""
     first_block: int | None = None
-    """Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half."""
+    """Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000, within 16 and 500,
+    at most half."""
     growth: float | None = None
-    """Ratio of successive training sets; by default 4, or 2 with fewer than 1,000 examples."""
+    """Ratio of successive training sets; by default 4, or 2 with fewer than 2,000 examples."""
     doubt: float = 0.01
     """Share of a uniform prediction mixed into every network's: one surprise costs a bounded number of nats."""
     margin: float = 10.0
@@ -75,70 +58,8 @@ class Evidence:
     tolerance: float = 0.0
     """If positive, nothing is dropped, and the race ends when two blocks in a row agree surely which prices are
     below it: prices grow and shrink with the data, and one block of few examples says little about more."""
-    training: Training = DECAYED.training
     n_jobs: int = 1
     """Processes that train networks at the same time."""
-
-
-def gather_evidence(
-    make_network: MakeNetwork,
-    symmetries: Sequence[Group],
-    examples: Examples,
-    *,
-    config: Evidence,
-    likelihood: Likelihood | None = None,
-    alpha: float | Sequence[float] = 1.0,
-    seed: int = 0,
-    cache: ScoreCache | None = None,
-    about: Mapping[str, object] | None = None,
-    on_network: Callable[[Step], None] | None = None,
-) -> SymmetryPosterior:
-    """Race the hypotheses over the blocks until one is left or the data is used up.
-
-    Args:
-        make_network: Makes the untrained network of a symmetry.
-        symmetries: The hypotheses.
-        examples: The data, in any order.
-        config: How the evidence is gathered.
-        likelihood: Log density of the targets; classes by default.
-        alpha: Parameters of the Dirichlet prior over hypotheses.
-        seed: Decides the order of the examples and every network.
-        cache: Scores of finished networks: what is there is not trained again, and new scores go into it.
-        about: What the scores depend on beyond the other arguments, such as the backbone's settings and a digest
-            of the data; it becomes part of the keys in the cache.
-        on_network: Called after every finished network.
-
-    Returns:
-        The posterior over the symmetries.
-    """
-    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
-    scorer = Scorer(make_network, likelihood or Categorical(), config.training, config.doubt)
-    race = Race(scorer, symmetries, examples[order], config, log_prior_of(alpha, len(symmetries)), seed)
-    if cache is not None:
-        facts = about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
-        race.cache, race.name = cache, race_digest(race, facts)
-    if on_network is not None:
-        race.progress = RaceProgress(config.n_networks, most_networks(config), len(race.blocks), on_network)
-    posterior = race.run(config.n_networks)
-    # Networks differ by their starts. Where that leaves the verdict open, the average of more of them says more.
-    for networks in range(config.n_networks + 1, most_networks(config) + 1):
-        if max(posterior.probabilities) >= config.sure:
-            break
-        if networks > 2 * config.n_networks and max(race.probabilities_by_examples()) < config.sure:
-            break
-        posterior = race.run(networks)
-    return posterior
-
-
-def race_digest(race: "Race", about: Mapping[str, object]) -> str:
-    """Digest of everything that the scores of a race depend on, the version included."""
-    settings = asdict(race.config)
-    for name in ("n_jobs", "n_networks", "sure", "margin", "tolerance"):
-        settings.pop(name)  # these decide which networks are trained, not how
-    groups = [(g.name, hashlib.sha256(g.generators.tobytes()).hexdigest()) for g in race.symmetries]
-    facts = [package_version(), settings, repr(race.scorer.likelihood), groups, race.seed, len(race.examples)]
-    text = json.dumps([facts, dict(about)], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Race:
@@ -146,98 +67,127 @@ class Race:
 
     Args:
         scorer: Trains and scores networks.
-        symmetries: The hypotheses.
+        contest: What is compared, and what is believed beforehand.
         examples: The data, in the order in which it is predicted.
         config: How the evidence is gathered.
-        log_prior: Log prior probability of each hypothesis.
         seed: Decides every network.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        symmetries: Sequence[Group],
-        examples: Examples,
-        config: Evidence,
-        log_prior: Float[np.ndarray, " hypotheses"],
-        seed: int,
-    ) -> None:
-        self.scorer, self.symmetries, self.examples = scorer, symmetries, examples
-        self.config, self.log_prior, self.seed = config, log_prior, seed
+    def __init__(self, scorer: Scorer, contest: Contest, examples: Examples, config: Evidence, seed: int) -> None:
+        self.scorer, self.contest, self.examples = scorer, contest, examples
+        self.config, self.seed = config, seed
         self.blocks = plan_blocks(len(examples), config.first_block, config.growth)
         self.first = self.blocks[0].start
         self.cache: ScoreCache = {}
         self.name = ""
         self.progress: RaceProgress | None = None
+        self.class_names: Sequence[str] | None = None
         self.now: Standings
 
     def run(self, networks: int) -> SymmetryPosterior:
         """Run the whole race with this many networks per hypothesis."""
-        self.now = Standings.empty(len(self.symmetries), networks, self.examples, self.first)
+        self.now = Standings.empty(len(self.contest.hypotheses), networks, self.examples, self.first)
         if self.progress:
             self.progress.start(networks, self._missing(networks))
         for block in self.blocks:
+            self.screen_models(block)
             self.score_first_networks(block)
-            self.estimate_network_error(block)
+            self.drop_models()
             behind = self.hopeless_by_first_networks(block)
             self.score_remaining_networks(block, behind)
             self.update_posterior(block)
             if self.prices_are_settled(block):
                 break
             self.drop_hopeless(block, behind)
-            if len(self.now.alive) == 1:
+            if self._symmetries_alive() == 1:
                 break
-        return self.now.posterior(self.symmetries, [block.start - self.first for block in self.blocks])
+        starts = [block.start - self.first for block in self.blocks]
+        labels = self.examples.y[self.first :].cpu().numpy()
+        return answer(self.contest, self.now, starts, labels, self.class_names)
+
+    def screen_models(self, block: Block) -> None:
+        """Compare the models without symmetry by one network each; drop a hopeless one for every symmetry."""
+        now = self.now
+        smallest = min(range(len(self.contest.symmetries)), key=lambda s: self.contest.symmetries[s].copies)
+        plain = [k for k in self.contest.members[smallest] if k in now.alive]
+        if len(plain) < 2:
+            return
+        self._score_first(block, plain)
+        since, until = self._mature(), block.end - self.first
+        seen = mean_prediction(now.scores[:, :1, since:until]) * now.counts[since:until]
+        worse = outclassed(seen, plain, SCREEN_MARGIN, SCREEN_FAR_BEHIND)
+        if not worse:
+            return
+        names = {self.contest.hypotheses[k].model.name for k in worse}
+        now.drop(worse, until)
+        total = now.seen.sum(1)
+        for ours in self.contest.members:
+            screened = [k for k in ours if self.contest.hypotheses[k].model.name in names]
+            # The last model of a symmetry stays, and the best of several stands for models that were dropped.
+            left = [k for k in ours if k in now.alive and k not in screened]
+            if left:
+                best = max(left, key=lambda k: total[k])
+                now.drop({k: best for k in screened if k in now.alive}, now.labels)
+                now.exclude(screened)
 
     def score_first_networks(self, block: Block) -> None:
         """Let the first network of every hypothesis predict the block; it stands for the others until they do."""
-        now = self.now
-        for key, score in self._scores(block, now.alive, range(1)):
-            k = self._index(key)
-            now.scores[k, :, self._labels(block)] = score.log_likelihood
-            now.accuracy[k] = score.accuracy
-        now.labels = block.end - self.first
+        self._score_first(block, self.now.alive)
+        self.now.labels = block.end - self.first
 
-    def estimate_network_error(self, block: Block) -> None:
-        """Estimate the variance between networks on small groups first, where there are enough of them."""
+    def drop_models(self) -> None:
+        """Drop models that are clearly behind another with the same symmetry."""
         now = self.now
-        pilots = [k for k in now.alive if self.symmetries[k].order <= CHEAP]
-        if now.network_error is None and self.now.networks > 1 and PILOTS <= len(pilots) < len(now.alive):
-            self._score_others(block, pilots)
-            self._update_network_error(block, pilots)
+        seen = now.seen[:, self._mature() :]
+        for ours in self.contest.members:
+            going = [k for k in ours if k in now.alive]
+            now.drop(outclassed(seen, going, MODEL_MARGIN, MODEL_FAR_BEHIND), now.labels)
 
     def hopeless_by_first_networks(self, block: Block) -> dict[int, int]:
         """Map each hypothesis that needs no more networks to the rival that beats it."""
         now, here = self.now, self._labels(block)
         if now.network_error is None:
             return {}
-        seen = mean_prediction(now.scores[:, :, : now.labels]) * now.counts[: now.labels]
         trained = [k for k in now.alive if not self.scorer.diverged(now.scores[k, 0, here])]
-        return hopeless(seen, trained, self._orders(block), self._margin, now.network_error * len(block))
+        return self._hopeless(now.seen, trained, block, now.network_error * len(block))
 
-    def score_remaining_networks(self, block: Block, behind: Iterable[int]) -> None:
+    def score_remaining_networks(self, block: Block, behind: Collection[int]) -> None:
         """Let the other networks of all but the hopeless predict the block."""
-        going = [k for k in self.now.alive if k not in behind]
-        self.now.first_only[self._labels(block)] = len(going) < len(self.now.alive)
-        if len(going) > 1:
-            self._score_others(block, going)
-            if self.now.networks > 1:
-                self._update_network_error(block, going)
+        now = self.now
+        going = [k for k in now.alive if k not in behind]
+        now.first_only[self._labels(block)] = len(going) < len(now.alive)
+        if len(going) < 2:
+            return
+        here = self._labels(block)
+        for key, score in self._scores(block, going, range(1, now.networks)):
+            now.scores[self._index(key), key.network, here] = score.log_likelihood
+        if now.networks > 1:
+            now.network_error = error_of_networks(now.scores[going][:, :, here] * now.counts[here])
 
     def update_posterior(self, block: Block) -> None:
         """Add a stage: evidence and probabilities after this block."""
-        now = self.now
-        bounded, counts = now.bounded, now.counts[: now.labels]
+        now, contest = self.now, self.contest
         past, here = self._split(block)
-        now.guessing += float(self.scorer.guess(past, here) @ now.counts[self._labels(block)])
-        probabilities = bootstrap_probabilities(bounded, self.log_prior, self.seed, counts)
-        total = (mean_prediction(bounded) * counts).sum(1)
-        names = [g.name for g in self.symmetries]
+        now.guess[self._labels(block)] = self.scorer.guess(past, here)
+        now.background[self._labels(block)] = self.scorer.background(past, here)
+        bounded, counts, total = now.bounded, now.counts[: now.labels], now.seen.sum(1)
+        log_prior = contest.log_prior_of_hypotheses(now.excluded)
+        best = max(now.included, key=lambda k: total[k])
+        # Frequencies of few labels in many classes predict worse than none at all.
+        blind = (now.guess[: now.labels] * counts, now.background[: now.labels] * counts)
+        now.learned = all(has_learned(now.seen[best], guess) for guess in blind)
+        # Where nothing was learned, the data says nothing.
+        now.probabilities = (
+            bootstrap_probabilities(bounded, log_prior, self.seed, counts) if now.learned else np.exp(log_prior)
+        )
+        names = [g.name for g in contest.symmetries]
+        evidence = contest.log_evidence(total, now.excluded)
+        alive = {self._symmetry_of(k) for k in now.alive}
         now.stages.append(
             Stage(
                 examples=now.labels,
-                log_evidence={names[k]: float(total[k]) for k in now.alive},
-                probabilities=dict(zip(names, probabilities.tolist(), strict=True)),
+                log_evidence={names[s]: float(evidence[s]) for s in sorted(alive)},
+                probabilities=dict(zip(names, contest.of_symmetries(now.probabilities).tolist(), strict=True)),
             )
         )
 
@@ -246,8 +196,10 @@ class Race:
         if not self.config.tolerance:
             return False
         now = self.now
-        seen = mean_prediction(now.bounded) * now.counts[: now.labels]
-        before, now.affordable = now.affordable, affordable(seen[:, self._labels(block)], self.config.tolerance)
+        seen = now.seen
+        best = [k for k in self.contest.best(seen.sum(1), now.included) if k is not None]
+        here = seen[best][:, self._labels(block)]
+        before, now.affordable = now.affordable, affordable(here, self.config.tolerance)
         return now.affordable is not None and now.affordable == before
 
     def drop_hopeless(self, block: Block, behind: dict[int, int]) -> None:
@@ -255,25 +207,49 @@ class Race:
         now = self.now
         if block is self.blocks[-1]:
             return
-        seen = mean_prediction(now.bounded) * now.counts[: now.labels]
         going = [k for k in now.alive if k not in behind]
-        out = behind | hopeless(seen, going, self._orders(block), self._margin)
-        now.drops |= {k: Drop(rival, now.labels) for k, rival in out.items()}
-        now.alive = [k for k in now.alive if k not in out]
+        now.drop(behind | self._hopeless(now.seen, going, block), now.labels)
 
-    def probabilities_by_examples(self) -> Float[np.ndarray, " hypotheses"]:
+    def probabilities_by_examples(self) -> Float[np.ndarray, " symmetries"]:
         """Probabilities after the last run if only the examples were a sample, and not the networks."""
         now = self.now
         average = mean_prediction(now.bounded)[:, None]
-        return bootstrap_probabilities(average, self.log_prior, self.seed, now.counts[: now.labels])
+        log_prior = self.contest.log_prior_of_hypotheses(now.excluded)
+        found = bootstrap_probabilities(average, log_prior, self.seed, now.counts[: now.labels])
+        return self.contest.of_symmetries(found)
 
-    @property
-    def _margin(self) -> float:
-        return np.inf if self.config.tolerance else self.config.margin
+    def _hopeless(
+        self, seen: Float[np.ndarray, "hypotheses n"], alive: list[int], block: Block, network_error: float = 0.0
+    ) -> dict[int, int]:
+        """Map the hypotheses of each hopeless symmetry to the best of the symmetry that beats it.
 
-    def _orders(self, block: Block) -> list[int]:
-        """Orders of the groups; all equal after the last block, when no hypothesis can catch up any more."""
-        return [1 if block is self.blocks[-1] else g.order for g in self.symmetries]
+        Symmetries are compared by their best models; only a symmetry with no more elements beats another, unless
+        this is the last block, after which no symmetry can catch up any more.
+        """
+        if self.config.tolerance:
+            return {}
+        best = self.contest.best(seen.sum(1), alive)
+        there = [s for s, k in enumerate(best) if k is not None]
+        rows = np.stack([seen[k] if k is not None else np.zeros(seen.shape[1]) for k in best])
+        orders = [1] * len(best) if block is self.blocks[-1] else self.contest.orders
+        beaten = hopeless(rows, there, orders, self.config.margin, network_error)
+        found: dict[int, int] = {}
+        for s, rival in beaten.items():
+            champion = best[rival]
+            assert champion is not None
+            found |= {k: champion for k in self.contest.members[s] if k in alive}
+        return found
+
+    def _mature(self) -> int:
+        """Labels predicted before networks learned from enough examples to be judged by."""
+        enough = min(MATURE, len(self.examples) // 4)
+        return next((b.start for b in self.blocks if b.start >= enough), len(self.examples)) - self.first
+
+    def _symmetries_alive(self) -> int:
+        return len({self._symmetry_of(k) for k in self.now.alive})
+
+    def _symmetry_of(self, hypothesis: int) -> int:
+        return next(s for s, ours in enumerate(self.contest.members) if hypothesis in ours)
 
     def _labels(self, block: Block) -> slice:
         return slice(block.start - self.first, block.end - self.first)
@@ -282,19 +258,17 @@ class Race:
         return self.examples[: block.start], self.examples[block.start : block.end]
 
     def _index(self, key: NetworkKey) -> int:
-        return next(k for k, g in enumerate(self.symmetries) if g.name == key.hypothesis)
+        return next(k for k, h in enumerate(self.contest.hypotheses) if h.name == key.hypothesis)
 
-    def _update_network_error(self, block: Block, hypotheses: list[int]) -> None:
-        here = self._labels(block)
-        self.now.network_error = error_of_networks(self.now.scores[hypotheses][:, :, here] * self.now.counts[here])
-
-    def _score_others(self, block: Block, hypotheses: list[int]) -> None:
-        """Let all but the first networks of some hypotheses predict the block."""
-        for key, score in self._scores(block, hypotheses, range(1, self.now.networks)):
-            self.now.scores[self._index(key), key.network, self._labels(block)] = score.log_likelihood
+    def _score_first(self, block: Block, hypotheses: Sequence[int]) -> None:
+        """Let the first network of some hypotheses predict the block, for all networks."""
+        for key, score in self._scores(block, hypotheses, range(1)):
+            k = self._index(key)
+            self.now.scores[k, :, self._labels(block)] = score.log_likelihood
+            self.now.accuracy[k] = score.accuracy
 
     def _scores(
-        self, block: Block, hypotheses: list[int], networks: range
+        self, block: Block, hypotheses: Sequence[int], networks: range
     ) -> Iterable[tuple[NetworkKey, BlockScore]]:
         """Scores of some networks on one block; networks that the cache lacks are trained."""
         wanted = [self._key(k, network, block) for k in hypotheses for network in networks]
@@ -302,41 +276,35 @@ class Race:
         past, here = self._split(block)
         finished = joblib.Parallel(n_jobs=self.config.n_jobs, return_as="generator")(
             joblib.delayed(watched(self.scorer.score))(
-                self.symmetries[self._index(key)],
+                self.contest.hypotheses[self._index(key)],
                 past,
                 here,
                 network_seed(self.seed, key.network, block.number),
-                self.symmetries if key.network == 0 else (),
+                key.network,
+                self.contest.symmetries if key.network == 0 else (),
             )
             for key in missing
         )
         for key, score in zip(missing, finished, strict=True):
             self.cache[key] = score
             if self.progress:
-                alive = {self.symmetries[k].name for k in self.now.alive}
+                alive = {self.contest.hypotheses[k].name for k in self.now.alive}
                 self.progress.trained(key, alive, self.now.stages[-1].log_evidence if self.now.stages else {})
         return [(key, self.cache[key]) for key in wanted]
 
     def _missing(self, networks: int) -> dict[NetworkKey, float]:
         """Map every network that is not in the cache to its cost: the number of copies that it learns from."""
-        epochs = self.config.training.all_epochs
         keys = {
-            self._key(k, network, block): (COMMON_COST + min(symmetry.order, SAMPLED))
-            * float(epochs(block.start) * block.start)
-            for k, symmetry in enumerate(self.symmetries)
+            self._key(k, network, block): (COMMON_COST + min(h.copies, SAMPLED))
+            * float(h.model.training.all_epochs(block.start) * block.start)
+            for k, h in enumerate(self.contest.hypotheses)
             for network in range(networks)
             for block in self.blocks
         }
         return {key: cost for key, cost in keys.items() if key not in self.cache}
 
     def _key(self, hypothesis: int, network: int, block: Block) -> NetworkKey:
-        return NetworkKey(self.name, self.symmetries[hypothesis].name, network, block.number)
-
-
-def most_networks(config: Evidence) -> int:
-    """Number of networks per hypothesis that an open verdict may get."""
-    grows = config.n_networks > 1 and config.sure > 0 and not config.tolerance
-    return MOST_NETWORKS * config.n_networks if grows else config.n_networks
+        return NetworkKey(self.name, self.contest.hypotheses[hypothesis].name, network, block.number)
 
 
 def network_seed(seed: int, network: int, block: int) -> int:

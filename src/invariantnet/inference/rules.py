@@ -11,14 +11,24 @@ Scored = Float[np.ndarray, "hypotheses networks n"]
 """Log probability that each network of each hypothesis gave to each label."""
 
 LARGEST_FIRST_BLOCK, SMALLEST_FIRST_BLOCK = 500, 16
-"""Examples that are only learned from: 1/16 of all, within these bounds."""
-GROWTH, SMALL_GROWTH, SMALL = 4.0, 2.0, 1000
-"""Each training set is 4 times the one before it, or twice with fewer than 1,000 examples: few examples cost
+"""Examples that are only learned from: 1/16 of all, or 1/8 of fewer than 2,000, within these bounds."""
+GROWTH, SMALL_GROWTH, SMALL = 4.0, 2.0, 2000
+"""Each training set is 4 times the one before it, or twice with fewer than 2,000 examples: few examples cost
 little, and every one of them is needed."""
 SHORTEST_LAST_BLOCK = 0.25
 """A last block smaller than this share of its training set costs a full training for few predictions."""
 FAR_BEHIND = 4.0
-"""Standard errors that a gap must exceed, beyond the margin, before a hypothesis is hopeless."""
+"""Standard errors that a gap must exceed, beyond the margin, before a symmetry is hopeless."""
+MODEL_MARGIN, MODEL_FAR_BEHIND = 3.0, 2.0
+"""Nats, and standard errors beyond them, that a model must be behind another with the same symmetry before it is
+dropped: a model that predicts almost as well decides nothing about symmetries."""
+MATURE = 64
+"""Models are judged by networks that learned from this many examples, or from a quarter of all: with fewer, small
+models lead that others overtake later."""
+SCREEN_MARGIN, SCREEN_FAR_BEHIND = 5.0, 3.0
+"""The same for a model without symmetry after one network, before it is dropped for every symmetry."""
+LEARNED_MARGIN, LEARNED_ERRORS = 2.0, 2.0
+"""Nats, and standard errors beyond them, by which the best hypothesis must beat the guess from labels alone."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +58,9 @@ def plan_blocks(n: int, first_block: int | None = None, growth: float | None = N
 
     Args:
         n: Number of examples.
-        first_block: Examples that are only learned from; by default 1/16 of all, within 16 and 500, at most half.
-        growth: Ratio of successive training sets; by default 4, or 2 with fewer than 1,000 examples.
+        first_block: Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000,
+            within 16 and 500, at most half.
+        growth: Ratio of successive training sets; by default 4, or 2 with fewer than 2,000 examples.
 
     Returns:
         The blocks to predict, in order; the last ends at n.
@@ -57,7 +68,8 @@ def plan_blocks(n: int, first_block: int | None = None, growth: float | None = N
     Raises:
         ValueError: If the first block leaves nothing to predict.
     """
-    first = first_block or min(LARGEST_FIRST_BLOCK, max(SMALLEST_FIRST_BLOCK, n // 16), n // 2)
+    share = n // 16 if n >= SMALL else n // 8
+    first = first_block or min(LARGEST_FIRST_BLOCK, max(SMALLEST_FIRST_BLOCK, share), n // 2)
     if not 0 < first < n:
         raise ValueError(f"a first block of {first} leaves none of {n} examples to predict: pass more data.")
     growth = growth or (GROWTH if n >= SMALL else SMALL_GROWTH)
@@ -99,7 +111,7 @@ def hopeless(
     Args:
         seen: Log probability that each hypothesis gave to each label.
         alive: Hypotheses still in the race.
-        orders: Number of elements of each hypothesis' group.
+        orders: How much symmetry each hypothesis has: elements of its group, or any other numbers in that order.
         margin: Nats that a gap must exceed in any case.
         network_error: Standard error of a gap that comes from the choice of networks.
 
@@ -122,3 +134,35 @@ def hopeless(
 def error_of_networks(block: Scored) -> float:
     """Standard error, per label, of the gap between two hypotheses with one network each."""
     return float(np.sqrt(2 * block.sum(-1).var(1, ddof=1).mean())) / block.shape[-1]
+
+
+def outclassed(
+    seen: Float[np.ndarray, "hypotheses n"], rivals: Sequence[int], margin: float, errors: float
+) -> dict[int, int]:
+    """Map each hypothesis that is clearly behind the best of its rivals to that one.
+
+    Args:
+        seen: Log probability that each hypothesis gave to each label.
+        rivals: Hypotheses that share a symmetry.
+        margin: Nats that the gap must exceed in any case.
+        errors: Standard errors, over examples, that it must exceed beyond the margin.
+
+    Returns:
+        Indices of hypotheses, each with the index of the best.
+    """
+    if not rivals or not seen.shape[1]:
+        return {}
+    best = max(rivals, key=lambda k: seen[k].sum())
+    gaps = {k: seen[best] - seen[k] for k in rivals if k != best}
+    return {k: best for k, gap in gaps.items() if gap.sum() > margin + errors * np.sqrt(len(gap)) * gap.std()}
+
+
+def has_learned(best: Float[np.ndarray, " n"], guess: Float[np.ndarray, " n"]) -> bool:
+    """Whether predictions from inputs clearly beat the guess from labels alone.
+
+    Args:
+        best: Log probability of each label under the best hypothesis.
+        guess: Log probability of each label under the guess.
+    """
+    gain = best - guess
+    return bool(gain.sum() > LEARNED_MARGIN + LEARNED_ERRORS * np.sqrt(len(gain)) * gain.std())

@@ -11,14 +11,15 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from invariantnet.data.examples import Examples
-from invariantnet.inference.prices import PRICED, predict_moved
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.prices import FEWEST_PRICED, PRICED, PRICED_IN_ALL, predict_moved
 from invariantnet.likelihoods import Likelihood
-from invariantnet.symmetries.group import Group
-from invariantnet.training.config import Training
-from invariantnet.training.loop import predict, train
+from invariantnet.symmetries.ranges import AnySymmetry
+from invariantnet.training.calibrated import train_and_calibrate
+from invariantnet.training.loop import predict
 
-MakeNetwork = Callable[[Group], nn.Module]
-"""Makes the untrained network of a symmetry."""
+MakeNetwork = Callable[[Hypothesis], nn.Module]
+"""Makes the untrained network of a hypothesis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,59 +37,75 @@ class Scorer:
     """Trains networks and scores what they predict.
 
     Args:
-        make_network: Makes the network of a symmetry.
+        make_network: Makes the network of a hypothesis.
         likelihood: Log density of the targets.
-        training: How every network is trained.
         doubt: Share of a background prediction mixed into every network's, so that one surprise costs a bounded
             number of nats.
     """
 
     make_network: MakeNetwork
     likelihood: Likelihood
-    training: Training
     doubt: float
 
     def score(
-        self, symmetry: Group, past: Examples, block: Examples, seed: int, moved_by: Sequence[Group] = ()
+        self,
+        hypothesis: Hypothesis,
+        past: Examples,
+        block: Examples,
+        seed: int,
+        network: int = 0,
+        moved_by: Sequence[AnySymmetry] = (),
     ) -> BlockScore:
-        """Train a network on the past and score its predictions of the block.
+        """Train a network on the past, calibrate it, and score its predictions of the block.
 
         Args:
-            symmetry: What the network is invariant to.
-            past: Examples to learn from.
+            hypothesis: The symmetry and the model of the network.
+            past: Examples to learn from, in random order.
             block: Examples to predict.
             seed: Decides the network's start and its batches.
+            network: Number of the network among those of its hypothesis; decides what it is calibrated on.
             moved_by: Symmetries by which inputs of the block are moved to measure accuracy.
 
         Returns:
             The score of the block.
         """
-        network, _ = train(
-            lambda: self.make_network(symmetry), past, self.training, seed, likelihood=self.likelihood
+        trained, calibration, _ = train_and_calibrate(
+            lambda: self.make_network(hypothesis),
+            past,
+            hypothesis.model.training,
+            seed,
+            likelihood=self.likelihood,
+            fold=network,
         )
-        outputs = predict(network, block.x, self.likelihood)
+        outputs = predict(trained, block.x, self.likelihood).cpu() * calibration.scale + calibration.shift
         if not bool(outputs.isfinite().all()):
             warnings.warn(
-                f"a network of {symmetry.name} diverged on {len(past)} examples, so this hypothesis falls behind: "
-                "look for extreme values in the data, or use another backbone.",
+                f"a network of {hypothesis.name} diverged on {len(past)} examples, so it falls behind: look "
+                "for extreme values in the data, or use another backbone.",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        shown = block[:PRICED]
+        shown = block[: max(FEWEST_PRICED, min(PRICED, PRICED_IN_ALL // max(1, len(moved_by))))]
         accuracy = {
-            g.name: self.likelihood.score(predict_moved(network, g, shown.x, self.likelihood), shown.y)
+            g.name: self.likelihood.score(predict_moved(trained, g, shown.x, self.likelihood), shown.y)
             for g in moved_by
         }
-        return BlockScore(self.log_likelihood(outputs, block.y), accuracy)
+        return BlockScore(self.log_likelihood(outputs, block.y.cpu()), accuracy)
 
     def guess(self, past: Examples, block: Examples) -> Float[np.ndarray, " block"]:
         """Log probability of a block's labels, predicted from earlier labels alone."""
+        return self.log_likelihood(self._guessed(past, block), block.y)
+
+    def background(self, past: Examples, block: Examples) -> Float[np.ndarray, " block"]:
+        """Log probability of a block's labels under a prediction that knows nothing, not even earlier labels."""
+        return self.likelihood.background(self._guessed(past, block).double(), block.y).cpu().numpy()
+
+    def _guessed(self, past: Examples, block: Examples) -> Float[Tensor, "block outputs"]:
         weight = torch.ones(len(past), device=past.y.device) if past.weight is None else past.weight
-        output = self.likelihood.guess(past.y, weight, block.y)
-        return self.log_likelihood(output, block.y)
+        return self.likelihood.guess(past.y, weight, block.y)
 
     def log_likelihood(
-        self, output: Float[Tensor, "n outputs"], y: Shaped[Tensor, " n"]
+        self, output: Float[Tensor, "n outputs"], y: Shaped[Tensor, "n *k"]
     ) -> Float[np.ndarray, " n"]:
         r"""$\log\big((1-\epsilon)\, p(y_i \mid x_i) + \epsilon\, p_0(y_i)\big)$ for each example."""
         output = output.double()

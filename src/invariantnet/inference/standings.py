@@ -1,17 +1,76 @@
 """What is known while a race is run: scores, drops, and the posterior that follows from them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
 from invariantnet.data.examples import Examples
 from invariantnet.inference.bootstrap import mean_prediction
-from invariantnet.inference.posterior import Stage, SymmetryPosterior
-from invariantnet.inference.prices import prices
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.posterior import Stage
 from invariantnet.inference.rules import Drop, Scored, with_bounds
-from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Which hypotheses are compared, and what is believed of them beforehand.
+
+    Args:
+        symmetries: The candidates.
+        hypotheses: Every symmetry with every model that suits it.
+        log_prior: Log prior probability of each symmetry; its models share it equally.
+    """
+
+    symmetries: Sequence[AnySymmetry]
+    hypotheses: Sequence[Hypothesis]
+    log_prior: Float[np.ndarray, " symmetries"]
+
+    @cached_property
+    def members(self) -> list[list[int]]:
+        """Indices of the hypotheses of each symmetry."""
+        return [[k for k, h in enumerate(self.hypotheses) if h.symmetry is s] for s in self.symmetries]
+
+    @cached_property
+    def orders(self) -> list[int]:
+        """Order of the symmetries by how much of it they have.
+
+        Copies of an input count first; among equally many the extent, so that of two rungs of a ladder the smaller
+        one has less.
+        """
+        sizes = [(s.copies, s.size) for s in self.symmetries]
+        ranks = {size: rank for rank, size in enumerate(sorted(set(sizes)))}
+        return [ranks[size] for size in sizes]
+
+    def log_prior_of_hypotheses(self, excluded: Collection[int]) -> Float[np.ndarray, " hypotheses"]:
+        """Log prior probability of each hypothesis: models share that of their symmetry, but for excluded ones."""
+        values = np.full(len(self.hypotheses), -np.inf)
+        for log_prior, ours in zip(self.log_prior, self._without(excluded), strict=True):
+            values[ours] = log_prior - np.log(len(ours))
+        return values
+
+    def of_symmetries(self, probabilities: Float[np.ndarray, " hypotheses"]) -> Float[np.ndarray, " symmetries"]:
+        r"""$p(\text{symmetry}) = \sum_\text{models} p(\text{symmetry}, \text{model})$."""
+        return np.array([probabilities[ours].sum() for ours in self.members])
+
+    def log_evidence(
+        self, total: Float[np.ndarray, " hypotheses"], excluded: Collection[int]
+    ) -> Float[np.ndarray, " symmetries"]:
+        """Log evidence of each symmetry: the mean over its models of what each gave to the labels."""
+        kept = self._without(excluded)
+        return np.array([np.logaddexp.reduce(total[ours]) - np.log(len(ours)) for ours in kept])
+
+    def best(self, total: Float[np.ndarray, " hypotheses"], among: Sequence[int]) -> list[int | None]:
+        """The best hypothesis of each symmetry, among some; None where there is none."""
+        chosen = set(among)
+        alive = [[k for k in ours if k in chosen] for ours in self.members]
+        return [max(ours, key=lambda k: total[k]) if ours else None for ours in alive]
+
+    def _without(self, excluded: Collection[int]) -> list[list[int]]:
+        return [[k for k in ours if k not in excluded] for ours in self.members]
 
 
 @dataclass
@@ -29,20 +88,34 @@ class Standings:
     counts: Float[np.ndarray, " n"]
     alive: list[int]
     first_only: np.ndarray
+    guess: Float[np.ndarray, " n"]
+    """Log probability of each label, predicted from earlier labels alone."""
+    background: Float[np.ndarray, " n"]
+    """Log probability of each label under a prediction that knows nothing."""
     drops: dict[int, Drop] = field(default_factory=dict)
+    excluded: set[int] = field(default_factory=set)
+    """Hypotheses whose model is hopeless even without symmetry: they count for no symmetry."""
     stages: list[Stage] = field(default_factory=list)
     accuracy: dict[int, dict[str, float]] = field(default_factory=dict)
     affordable: list[bool] | None = None
-    guessing: float = 0.0
     network_error: float | None = None
     """Per label; unknown until several networks have predicted a block."""
     labels: int = 0
     """Labels predicted so far."""
+    probabilities: Float[np.ndarray, " hypotheses"] | None = None
+    """Of the hypotheses, after the last block."""
+    learned: bool = False
+    """Whether some network predicts better than a guess from labels alone, and than one from nothing."""
 
     @property
     def bounded(self) -> Scored:
         """Scores so far, with upper bounds where a hypothesis was dropped."""
         return with_bounds(self.scores, self.drops)[:, :, : self.labels]
+
+    @property
+    def seen(self) -> Float[np.ndarray, "hypotheses n"]:
+        """Log probability that each hypothesis gave to each label so far, times how often the label counts."""
+        return mean_prediction(self.bounded) * self.counts[: self.labels]
 
     @classmethod
     def empty(cls, hypotheses: int, networks: int, examples: Examples, first: int) -> "Standings":
@@ -59,41 +132,30 @@ class Standings:
         """
         n, weight = len(examples) - first, examples.weight
         counts = np.ones(n) if weight is None else weight[first:].double().cpu().numpy()
-        return cls(np.zeros((hypotheses, networks, n)), counts, list(range(hypotheses)), np.zeros(n, dtype=bool))
+        scores, alive = np.zeros((hypotheses, networks, n)), list(range(hypotheses))
+        return cls(scores, counts, alive, np.zeros(n, dtype=bool), np.zeros(n), np.zeros(n))
 
     @property
     def networks(self) -> int:
         """Networks per hypothesis."""
         return self.scores.shape[1]
 
-    def posterior(self, symmetries: Sequence[Group], starts: Sequence[int]) -> SymmetryPosterior:
-        """The answer after the last block that was run.
+    @property
+    def included(self) -> list[int]:
+        """Indices of the hypotheses whose models are not excluded."""
+        return [k for k in range(len(self.scores)) if k not in self.excluded]
+
+    def exclude(self, hypotheses: Sequence[int]) -> None:
+        """Take hypotheses out of the comparison, as if they had never been in it."""
+        self.excluded |= set(hypotheses)
+        self.alive = [k for k in self.alive if k not in self.excluded]
+
+    def drop(self, rivals: dict[int, int], since: int) -> None:
+        """Take hypotheses out of the race.
 
         Args:
-            symmetries: The hypotheses.
-            starts: Number of labels predicted before each block.
-
-        Returns:
-            The posterior over the symmetries.
+            rivals: Indices of hypotheses, each with the rival that it cannot catch up with.
+            since: Labels that they have predicted.
         """
-        bounded, counts = self.bounded, self.counts[: self.labels]
-        seen = mean_prediction(bounded) * counts
-        last = {k: drop.labels for k, drop in self.drops.items()}
-        shared = min(last.values(), default=self.labels)
-        begun = [start for start in starts if start < self.labels]
-        # Where some hypotheses have one network, compare all by their first.
-        pointwise = np.where(self.first_only[: self.labels], bounded[:, 0], mean_prediction(bounded))
-        return SymmetryPosterior(
-            names=tuple(g.name for g in symmetries),
-            orders=tuple(g.order for g in symmetries),
-            probabilities=tuple(self.stages[-1].probabilities.values()),
-            log_evidence=tuple(seen.sum(1).tolist()),
-            log_evidence_spread=tuple((bounded * counts).sum(-1).std(1, ddof=int(self.networks > 1)).tolist()),
-            examples=self.labels,
-            dropped=tuple(symmetries[k].name for k in sorted(self.drops)),
-            prices=tuple(prices(symmetries, self.accuracy, seen, begun, last)),
-            race=tuple(self.stages),
-            guessing=self.guessing,
-            pointwise=pointwise[:, :shared],
-            counts=counts[:shared],
-        )
+        self.drops |= {k: Drop(rival, since) for k, rival in rivals.items()}
+        self.alive = [k for k in self.alive if k not in rivals]

@@ -247,5 +247,8 @@ def in_batches(
     function: Callable[[Tensor], Tensor], x: Tensor | DiskArray, size: int = EVALUATION_BATCH
 ) -> Tensor:
     """Apply a function to slices of the data, so that memory stays bounded."""
+    if not len(x):
+        # Some layers refuse an empty batch.
+        return function(read(x[:0]).new_zeros(1, x.shape[1]))[:0]
     parts = [function(part) for part in blocks(x, size)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)

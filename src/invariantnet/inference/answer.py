@@ -1,0 +1,168 @@
+"""From the standings of a race to the posterior over symmetries."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from invariantnet.inference.bootstrap import mean_prediction
+from invariantnet.inference.by_class import Gain, gains_by_class, parts_of
+from invariantnet.inference.kinds import best_of_each_kind, probabilities_of_kinds
+from invariantnet.inference.posterior import ModelEvidence, SymmetryPosterior
+from invariantnet.inference.prices import prices
+from invariantnet.inference.range_posterior import range_posteriors
+from invariantnet.inference.standings import Contest, Standings
+from invariantnet.symmetries.catalogue import TRIVIAL
+
+SETTLED_NATS, SETTLED_ERRORS = 3.0, 2.0
+"""A gap of this many nats, and standard errors beyond them, makes a verdict strong."""
+LATE = 0.5
+"""Share of the labels, the last ones, that tell how fast a gap grows: early networks know little."""
+
+
+def answer(
+    contest: Contest,
+    now: Standings,
+    starts: Sequence[int],
+    y: Shaped[np.ndarray, "n *k"],
+    class_names: Sequence[str] | None,
+) -> SymmetryPosterior:
+    """The posterior after the last block that was run.
+
+    Args:
+        contest: What was compared.
+        now: The scores.
+        starts: Number of labels predicted before each block.
+        y: The labels that were predicted.
+        class_names: Names of the classes.
+
+    Returns:
+        The posterior over the symmetries.
+    """
+    seen, total = now.seen, now.seen.sum(1)
+    best = [k for k in contest.best(total, now.included) if k is not None]
+    predicted = [_predicted(now, ours) for ours in contest.members]
+    names = [s.name for s in contest.symmetries]
+    shared = min(predicted)
+    bounded = now.bounded
+    # Where some hypotheses have one network, compare all by their first.
+    pointwise = np.where(now.first_only[: now.labels], bounded[:, 0], mean_prediction(bounded))[best]
+    begun = [start for start in starts if start < now.labels]
+    dropped = {k: n for k, n in enumerate(predicted) if n < now.labels}
+    accuracy = {s: now.accuracy[_scored(now, contest.members[s], k)] for s, k in enumerate(best)}
+    spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
+    probabilities = now.stages[-1].probabilities
+    log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
+    return SymmetryPosterior(
+        names=tuple(names),
+        orders=tuple(s.copies for s in contest.symmetries),
+        probabilities=tuple(probabilities.values()),
+        log_evidence=log_evidence,
+        log_evidence_spread=tuple(spread[best].tolist()),
+        examples=now.labels,
+        dropped=tuple(names[k] for k, ours in enumerate(contest.members) if not set(ours) & set(now.alive)),
+        prices=tuple(prices(contest.symmetries, accuracy, seen[best], begun, dropped)),
+        race=tuple(now.stages),
+        guessing=float((now.guess * now.counts)[: now.labels].sum()),
+        learned=now.learned,
+        models=model_evidence(contest, now, total),
+        best_models=best_models(contest, now, begun[-1]),
+        by_class=_by_class(names, pointwise, predicted, y[: now.labels], class_names),
+        examples_needed=_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
+        ranges=range_posteriors(contest.symmetries, list(probabilities.values()), log_evidence),
+        pointwise=pointwise[:, :shared],
+        counts=now.counts[:shared],
+    )
+
+
+def best_models(contest: Contest, now: Standings, start: int) -> tuple[str, ...]:
+    """For each symmetry, the model whose networks predict best after learning from the most examples.
+
+    The evidence also counts what networks predicted from few examples, where small models lead.
+
+    Args:
+        contest: What was compared.
+        now: The scores.
+        start: Labels predicted before the last block.
+
+    Returns:
+        The name of one model per symmetry: of those that predicted the last block if any did, else of all.
+    """
+    late, total = now.seen[:, start:].sum(1), now.seen.sum(1)
+    lasted = [k for k in now.included if k not in now.drops or now.drops[k].labels > start]
+    chosen = zip(contest.best(late, lasted), contest.best(total, now.included), strict=True)
+    found = [best if last is None else last for last, best in chosen]
+    return tuple(contest.hypotheses[k].model.name for k in found if k is not None)
+
+
+def model_evidence(
+    contest: Contest, now: Standings, total: Float[np.ndarray, " hypotheses"]
+) -> tuple[ModelEvidence, ...]:
+    """Probability of each model, whatever the symmetry, and its evidence with the best symmetry."""
+    assert now.probabilities is not None
+    found: dict[str, list[int]] = {}
+    for k, hypothesis in enumerate(contest.hypotheses):
+        if k in now.drops or k not in now.excluded:
+            found.setdefault(hypothesis.model.name, []).append(k)
+    evidence = [
+        ModelEvidence(name, float(now.probabilities[ours].sum()), float(total[ours].max()))
+        for name, ours in found.items()
+    ]
+    return tuple(sorted(evidence, key=lambda each: -each.log_evidence))
+
+
+def examples_needed(pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]) -> int | None:
+    r"""Estimate how many labels in all would settle the verdict between the two favourites.
+
+    With a gap of $m \pm s$ nats a label, $n m$ exceeds $3 + 2 s \sqrt n$ from the returned $n$ on.
+
+    Args:
+        pointwise: Log probability that each symmetry gave to each label.
+        probabilities: Probability of each symmetry.
+
+    Returns:
+        The number; None if the gap does not grow.
+    """
+    if len(probabilities) < 2 or not pointwise.shape[1]:
+        return None
+    second, first = np.argsort(probabilities)[-2:]
+    gap = (pointwise[first] - pointwise[second])[int(LATE * pointwise.shape[1]) :]
+    mean, spread = float(gap.mean()), float(gap.std())
+    if mean <= 0:
+        return None
+    root = (SETTLED_ERRORS * spread + math.sqrt((SETTLED_ERRORS * spread) ** 2 + 4 * mean * SETTLED_NATS)) / (
+        2 * mean
+    )
+    return math.ceil(root**2)
+
+
+def _examples_needed(
+    names: Sequence[str], pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]
+) -> int | None:
+    """The number that would settle which kind of symmetry it is, each kind by its best."""
+    best, kinds = best_of_each_kind(names, probabilities), probabilities_of_kinds(names, probabilities)
+    return examples_needed(pointwise[best], list(kinds.values()))
+
+
+def _predicted(now: Standings, ours: Sequence[int]) -> int:
+    """Labels that some model of a symmetry has predicted."""
+    kept = [k for k in ours if k not in now.excluded]
+    return max(now.drops[k].labels if k in now.drops else now.labels for k in kept)
+
+
+def _scored(now: Standings, ours: Sequence[int], best: int) -> int:
+    """The best model of a symmetry, or any other whose accuracies were measured."""
+    return best if best in now.accuracy else next(k for k in ours if k in now.accuracy)
+
+
+def _by_class(
+    names: Sequence[str],
+    pointwise: Float[np.ndarray, "symmetries n"],
+    predicted: Sequence[int],
+    y: Shaped[np.ndarray, "n *k"],
+    class_names: Sequence[str] | None,
+) -> tuple[Gain, ...]:
+    if TRIVIAL not in names:
+        return ()
+    return gains_by_class(names, pointwise, predicted, names.index(TRIVIAL), parts_of(y, class_names))

@@ -1,0 +1,141 @@
+r"""One network per hypothesis, compared by prequential evidence.
+
+A hypothesis is a symmetry with a model. The data comes in blocks that grow. A network trained on all blocks so
+far, and calibrated on a part of them that its weights did not see, predicts the labels of the next. So every label
+but those of the first block is predicted once, never by a network that saw it. A hypothesis predicts with the
+average of its networks. The sum of the log probabilities, $\sum_b \log p(y_b \mid x_b, D_{<b})$, is the log
+evidence given the first block. It rewards a constraint that helps to generalise, which the training likelihood
+never does. The evidence of a symmetry is the mean over its models.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+
+from invariantnet._system.progress import Step
+from invariantnet._system.words import package_version
+from invariantnet.data.examples import Examples
+from invariantnet.data.fingerprint import fingerprint
+from invariantnet.inference.cache import ScoreCache
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.kinds import equal_kinds, probabilities_of_kinds
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.race import Evidence, Race
+from invariantnet.inference.race_progress import RaceProgress
+from invariantnet.inference.scoring import MakeNetwork, Scorer
+from invariantnet.inference.standings import Contest
+from invariantnet.likelihoods import Categorical, Likelihood
+from invariantnet.priors import log_prior_of
+from invariantnet.symmetries.ranges import AnySymmetry, Range
+
+MOST_NETWORKS = 4
+"""An open verdict gets at most this many times the number of networks that was asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """What a race is told beforehand, and whom it tells.
+
+    Args:
+        cache: Scores of finished networks: what is there is not trained again, and new scores go into it.
+        about: What the scores depend on beyond the other arguments, such as the backbone's settings and a digest
+            of the data; it becomes part of the keys in the cache.
+        on_network: Called after every finished network.
+        class_names: Names of the classes.
+    """
+
+    cache: ScoreCache | None = None
+    about: Mapping[str, object] | None = None
+    on_network: Callable[[Step], None] | None = None
+    class_names: Sequence[str] | None = None
+
+
+def gather_evidence(
+    make_network: MakeNetwork,
+    hypotheses: Sequence[Hypothesis],
+    examples: Examples,
+    *,
+    config: Evidence,
+    likelihood: Likelihood | None = None,
+    alpha: float | Sequence[float] = 1.0,
+    seed: int = 0,
+    records: Records | None = None,
+) -> SymmetryPosterior:
+    """Race the hypotheses over the blocks until one symmetry is left or the data is used up.
+
+    Args:
+        make_network: Makes the untrained network of a hypothesis.
+        hypotheses: Symmetries with their models.
+        examples: The data, in any order.
+        config: How the evidence is gathered.
+        likelihood: Log density of the targets; classes by default.
+        alpha: Parameters of the Dirichlet prior over symmetries; a single one makes all kinds of them equally
+            probable, and the rungs of a ladder share the probability of their kind.
+        seed: Decides the order of the examples and every network.
+        records: What is known beforehand and told on the way; nothing by default.
+
+    Returns:
+        The posterior over the symmetries.
+    """
+    records = records or Records()
+    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
+    symmetries = list(dict.fromkeys(h.symmetry for h in hypotheses))
+    names = [s.name for s in symmetries]
+    log_prior = log_prior_of(alpha, len(symmetries))
+    if not isinstance(alpha, Sequence):
+        log_prior = equal_kinds(names)
+    contest = Contest(symmetries, hypotheses, log_prior)
+    scorer = Scorer(make_network, likelihood or Categorical(), config.doubt)
+    race = Race(scorer, contest, examples[order], config, seed)
+    race.class_names = records.class_names
+    if records.cache is not None:
+        facts = records.about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
+        race.cache, race.name = records.cache, race_digest(race, facts)
+    if records.on_network is not None:
+        blocks = len(race.blocks)
+        race.progress = RaceProgress(config.n_networks, most_networks(config), blocks, records.on_network)
+    posterior = race.run(config.n_networks)
+    # Networks differ by their starts. Where that leaves the verdict open, the average of more of them says more.
+    for networks in range(config.n_networks + 1, most_networks(config) + 1):
+        if posterior.certainty >= config.sure or not posterior.learned:
+            break
+        by_examples = probabilities_of_kinds(names, list(race.probabilities_by_examples()))
+        if max(by_examples.values()) < config.sure:
+            break  # more networks cannot replace examples
+        posterior = race.run(networks)
+    return posterior
+
+
+def race_digest(race: Race, about: Mapping[str, object]) -> str:
+    """Digest of everything that the scores of a race depend on, the version included."""
+    settings = asdict(race.config)
+    for name in ("n_jobs", "n_networks", "sure", "margin", "tolerance"):
+        settings.pop(name)  # these decide which networks are trained, not how
+    groups = [(s.name, _digest(s)) for s in race.contest.symmetries]
+    models = sorted({(h.model.name, repr(h.model.training)) for h in race.contest.hypotheses})
+    facts = [
+        package_version(),
+        settings,
+        repr(race.scorer.likelihood),
+        groups,
+        models,
+        race.seed,
+        len(race.examples),
+    ]
+    text = json.dumps([facts, dict(about)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _digest(symmetry: AnySymmetry) -> str:
+    group = symmetry.group if isinstance(symmetry, Range) else symmetry
+    about = b"" if group is None else group.generators.tobytes()
+    return hashlib.sha256(about + str(symmetry.copies).encode()).hexdigest()
+
+
+def most_networks(config: Evidence) -> int:
+    """Number of networks per hypothesis that an open verdict may get."""
+    grows = config.n_networks > 1 and config.sure > 0 and not config.tolerance
+    return MOST_NETWORKS * config.n_networks if grows else config.n_networks

@@ -1,0 +1,118 @@
+"""How far a range reaches: the posterior over the rungs of one ladder, its median, its interval, and words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from invariantnet.symmetries.families import Family
+from invariantnet.symmetries.ranges import AnySymmetry, Range
+
+CREDIBLE = 0.95
+"""Probability of the interval."""
+
+
+@dataclass(frozen=True)
+class RangePosterior:
+    """How far the transformations of one family reach, with probabilities."""
+
+    family: str
+    unit: str
+    factor: bool
+    """Whether values multiply, so that 1 rather than 0 stands for no range."""
+    values: tuple[float, ...]
+    """Values that were compared, ascending; the first stands for no range."""
+    probabilities: tuple[float, ...]
+    """Probability of each value, whatever it is joined with."""
+    log_evidence: tuple[float, ...]
+    """Log evidence of the best symmetry with each value; an upper bound for symmetries that were dropped."""
+    median: float
+    interval: tuple[float, float]
+    """95 % of the probability, between the rungs by interpolation."""
+
+    @property
+    def words(self) -> str:
+        """How far it reaches, such as "up to about 40°, between 30° and 60°"."""
+        low, high = (self.with_unit(value) for value in self.interval)
+        if self.median == self.values[0]:
+            return f"up to {high} at most"
+        about = f"up to about {self.with_unit(self.median)}"
+        return about if low == high else f"{about}, between {low} and {high}"
+
+    @property
+    def costs_beyond(self) -> bool:
+        """Whether larger values were compared and are improbable."""
+        return self.interval[1] < self.values[-1]
+
+    def with_unit(self, value: float) -> str:
+        """A value in two digits, with its unit."""
+        number = f"{float(f'{value:.2g}'):g}"
+        if self.factor:
+            return f"×{number}"
+        return f"{number}{self.unit}" if self.unit in ("", "°") else f"{number} {self.unit}"
+
+
+def range_posteriors(
+    symmetries: Sequence[AnySymmetry], probabilities: Sequence[float], log_evidence: Sequence[float]
+) -> dict[str, RangePosterior]:
+    """Sum up what the comparison says about each family of ranges.
+
+    Args:
+        symmetries: What was compared.
+        probabilities: Probability of each.
+        log_evidence: Log evidence of each.
+
+    Returns:
+        The posterior over the values of each family that was compared, by its name.
+    """
+    families = {e.family.name: e.family for s in symmetries if isinstance(s, Range) for e in s.extents}
+    return {name: _posterior(f, symmetries, probabilities, log_evidence) for name, f in families.items()}
+
+
+def value_of(symmetry: AnySymmetry, family: Family) -> float:
+    """How far a symmetry reaches in one family."""
+    extents = symmetry.extents if isinstance(symmetry, Range) else ()
+    return next((e.value for e in extents if e.family.name == family.name), family.none)
+
+
+def quantile(
+    values: Float[np.ndarray, " rungs"], probabilities: Float[np.ndarray, " rungs"], share: float
+) -> float:
+    r"""Interpolate the cumulative probability between rungs.
+
+    At a rung, half of its own probability counts: $F(v_k) = \sum_{j<k} p_j + p_k / 2$. So a rung that has all the
+    probability stands for values up to its neighbours, and the first and the last rung keep half of theirs as
+    atoms: no range at all, and everything.
+
+    Args:
+        values: Rungs, ascending.
+        probabilities: Probability of each.
+        share: From 0 to 1.
+
+    Returns:
+        The value at which the cumulative probability reaches the share.
+
+    Example:
+        >>> quantile(np.array([0.0, 30.0, 60.0]), np.array([0.0, 1.0, 0.0]), 0.75)
+        45.0
+    """
+    return float(np.interp(share, np.cumsum(probabilities) - probabilities / 2, values))
+
+
+def _posterior(
+    family: Family,
+    symmetries: Sequence[AnySymmetry],
+    probabilities: Sequence[float],
+    log_evidence: Sequence[float],
+) -> RangePosterior:
+    reach = [value_of(s, family) for s in symmetries]
+    values = sorted({family.none, *reach})
+    summed = [sum(p for p, v in zip(probabilities, reach, strict=True) if v == value) for value in values]
+    best = [max((e for e, v in zip(log_evidence, reach, strict=True) if v == value)) for value in values]
+    scale = np.log(values) if family.factor else np.array(values)
+    found = [quantile(scale, np.array(summed), share) for share in ((1 - CREDIBLE) / 2, 0.5, (1 + CREDIBLE) / 2)]
+    low, median, high = (round(float(np.exp(v) if family.factor else v), 6) for v in found)
+    return RangePosterior(
+        family.name, family.unit, family.factor, tuple(values), tuple(summed), tuple(best), median, (low, high)
+    )

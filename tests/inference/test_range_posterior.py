@@ -1,0 +1,89 @@
+"""The posterior over how far a range reaches."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import invariantnet as inv
+from invariantnet.inference.kinds import equal_kinds, kind_of, probabilities_of_kinds
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.range_posterior import quantile, range_posteriors
+
+RUNGS = np.array([0.0, 15.0, 30.0, 60.0])
+weights = st.lists(st.floats(0, 1), min_size=4, max_size=4).filter(lambda p: sum(p) > 0.1)
+
+
+def turns(*probabilities):
+    symmetries = [inv.symmetry(n, shape=(8, 8)) for n in ("trivial", "rotation:15", "rotation:30", "rotation:60")]
+    return range_posteriors(symmetries, tuple(map(float, probabilities)), (-3.0, -2.0, -1.0, -2.0))["rotation"]
+
+
+@given(weights)
+def test_quantiles_ascend_and_stay_on_the_ladder(p):
+    p = np.array(p) / sum(p)
+    found = [quantile(RUNGS, p, share) for share in (0.025, 0.5, 0.975)]
+    assert 0 <= found[0] <= found[1] <= found[2] <= 60
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "median", "low", "high", "words"),
+    [
+        ((1, 0, 0, 0), 0, 0, 14.25, "up to 14° at most"),
+        ((0, 0, 1, 0), 30, 15.75, 58.5, "up to about 30°, between 16° and 58°"),
+        ((0, 0, 0, 1), 60, 31.5, 60, "up to about 60°, between 32° and 60°"),
+    ],
+)
+def test_a_rung_that_has_all_the_probability_stands_for_values_up_to_its_neighbours(
+    probabilities, median, low, high, words
+):
+    found = turns(*probabilities)
+    assert (found.median, *found.interval) == pytest.approx((median, low, high))
+    assert found.words == words
+    assert found.costs_beyond == (high < 60)
+
+
+def test_factors_are_interpolated_in_their_logarithm():
+    symmetries = [inv.symmetry(n, shape=(8, 8)) for n in ("trivial", "scaling:2", "scaling:4")]
+    found = range_posteriors(symmetries, (0.0, 0.5, 0.5), (0.0, 0.0, 0.0))["scaling"]
+    assert found.values == (1.0, 2.0, 4.0)
+    assert found.median == pytest.approx(2 * 2**0.5)
+    assert "×2.8" in found.words
+
+
+def test_joins_count_for_each_of_their_families():
+    names = ("trivial", "hflip", "rotation:30", "hflip+rotation:30", "rotation:30+translation:1")
+    symmetries = [inv.symmetry(n, shape=(8, 8)) for n in names]
+    found = range_posteriors(symmetries, (0.1, 0.2, 0.3, 0.15, 0.25), (-5.0, -4.0, -3.0, -2.0, -6.0))
+    assert found["rotation"].probabilities == pytest.approx((0.3, 0.7))
+    assert found["rotation"].log_evidence == (-4.0, -2.0)
+    assert found["translation"].probabilities == pytest.approx((0.75, 0.25))
+    assert range_posteriors(symmetries[:2], (0.5, 0.5), (0.0, 0.0)) == {}
+
+
+def test_rungs_of_a_ladder_are_one_kind():
+    names = ("trivial", "hflip", "rotation:15", "rotation:30", "hflip+rotation:30")
+    assert [kind_of(n) for n in names] == ["trivial", "hflip", "rotation", "rotation", "hflip+rotation"]
+    assert np.exp(equal_kinds(names)) == pytest.approx([0.25, 0.25, 0.125, 0.125, 0.25])
+    summed = probabilities_of_kinds(names, (0.1, 0.1, 0.3, 0.2, 0.3))
+    assert summed == pytest.approx({"trivial": 0.1, "hflip": 0.1, "rotation": 0.5, "hflip+rotation": 0.3})
+
+
+def test_neighbouring_rungs_do_not_leave_a_verdict_open():
+    names, p = ("trivial", "rotation:15", "rotation:30", "rotation:60"), (0.3, 0.2, 0.25, 0.25)
+    posterior = SymmetryPosterior(
+        names, (1, 3, 3, 5), p, (0.0,) * 4, (0.0,) * 4, 100, ranges={"rotation": turns(*p)}
+    )
+    assert posterior.favourite == "rotation:30"
+    assert posterior.certainty == pytest.approx(0.7)
+    sure = SymmetryPosterior(
+        names,
+        (1, 3, 3, 5),
+        (0.0, 0.0, 0.5, 0.5),
+        (0.0,) * 4,
+        (0.0,) * 4,
+        100,
+        ranges={"rotation": turns(0, 0, 0.5, 0.5)},
+    )
+    assert sure.strength == "decisive"
+    assert "the symmetry rotation, up to about 45°" in sure.verdict
