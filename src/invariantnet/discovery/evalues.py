@@ -37,7 +37,7 @@ def log_e_value(gains: Float64[np.ndarray, " n"]) -> float:
 
     Example:
         >>> round(log_e_value(np.full(100, 0.1)), 1), round(log_e_value(np.full(100, -0.1)), 1)
-        (2.7, -0.6)
+        (2.4, -0.8)
     """
     shares = np.clip(gains, -LARGEST_GAIN, LARGEST_GAIN) / LARGEST_GAIN
     wealth = np.log1p(np.outer(BETS, shares)).sum(axis=1)
