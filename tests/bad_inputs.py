@@ -19,8 +19,9 @@ RNG = np.random.default_rng(0)
 N = 24
 X = RNG.random((N, 4, 4)).astype(np.float32)
 Y = np.array(["cat", "dog"] * (N // 2))
-TINY = {"hidden": 4, "n_networks": 1, "epochs": 1}
-OPTIONS_OF_TINY = ["--hidden", "4", "--n-networks", "1", "--epochs", "1", "--symmetries", "hflip"]
+TINY = {"backbone": "mlp", "hidden": 4, "n_networks": 1, "epochs": 1}
+OPTIONS_OF_TINY = ["--backbone", "mlp", "--hidden", "4", "--n-networks", "1", "--epochs", "1"]
+OPTIONS_OF_TINY += ["--symmetries", "hflip"]
 
 
 def refused(capfd, arguments, folder):

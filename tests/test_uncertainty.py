@@ -1,5 +1,6 @@
 """Networks that know what they do not know."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,12 @@ from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet import uncertainty as module
 from invariantnet._system.torch_state import seeded
 from invariantnet.data.examples import Examples
-from invariantnet.likelihoods import Categorical, Gaussian
+from invariantnet.likelihoods import Categorical, StudentT
 from invariantnet.nn import BayesianConv2d, BayesianLinear, Ensemble, Symmetrized, bayesian, convnet, mlp
 from invariantnet.nn.bayesian import draw_weights
 from invariantnet.training.config import Training
 from invariantnet.training.loop import train
-from invariantnet.uncertainty import DRAWS, NETWORKS, networks_to_train, train_uncertain
+from invariantnet.uncertainty import DRAWS, NETWORKS, train_uncertain, training_steps
 
 KINDS = ("ensemble", "bbb", "laplace")
 BRIEF = Training(epochs=3, batch_size=32, learning_rate=1e-2, validation=0.0, schedule="one-cycle")
@@ -104,11 +105,42 @@ def test_bayes_by_backprop_keeps_every_parameter_of_a_network_of_ones_own():
     assert draws.network.module[0].sharpness_rho.item() != 1
 
 
-@pytest.mark.parametrize(
-    ("uncertainty", "count"), [("none", 1), ("bbb", 1), ("laplace", 1), ("ensemble", NETWORKS)]
-)
-def test_the_bar_knows_how_many_networks_are_trained(uncertainty, count):
-    assert networks_to_train(uncertainty) == count
+@pytest.mark.parametrize("uncertainty", ["none", *KINDS])
+def test_the_bar_knows_how_many_steps_are_taken(uncertainty):
+    x, labels = problem()
+    steps = []
+    train_uncertain(
+        lambda: Symmetrized(mlp((4, 4), 2, 8), [ROT]),
+        Examples(x, labels),
+        BRIEF,
+        0,
+        uncertainty=uncertainty,
+        likelihood=Categorical(),
+        on_step=steps.append,
+    )
+    assert len(steps) == training_steps(BRIEF, len(x), uncertainty)
+
+
+def test_a_network_that_overfits_is_calibrated():
+    """Labels are half noise: a network that knows them by heart must not be sure of new ones."""
+    with seeded(0):
+        x, noise = torch.randn(400, 16), torch.rand(400) < 0.25
+    y = (x[:, 0] > 0).logical_xor(noise).long()
+    long = replace(BRIEF, epochs=60)
+    network, _ = train_uncertain(
+        lambda: Symmetrized(mlp((4, 4), 2, 50), [inv.symmetry("trivial", shape=(4, 4))]),
+        Examples(x[:200], y[:200]),
+        long,
+        0,
+        uncertainty="none",
+        likelihood=Categorical(),
+    )
+    raw = copy.deepcopy(network)
+    raw.calibrate.scale.fill_(1.0)
+    with torch.no_grad():
+        judged, unjudged = (Categorical().log_prob(n(x[200:]), y[200:]).mean() for n in (network, raw))
+    assert float(judged) > float(unjudged) + 0.1
+    assert float(judged) > -0.8
 
 
 def test_drawn_weights_have_the_moments_of_q():
@@ -231,9 +263,9 @@ def test_intervals_of_a_regressor_cover_as_often_as_they_say(uncertainty, brief_
 def test_a_mixture_of_normals_has_the_moments_of_its_parts():
     with seeded(0):
         draws = torch.randn(4, 5, 2).double()
-    combined = Gaussian().combined(draws)
-    mean, error = draws[..., 0], Gaussian().error(draws)
-    torch.testing.assert_close(combined[:, 0], mean.mean(0))
+    combined = StudentT().combined(draws)
+    mean, error = draws[..., :1], StudentT().error(draws)
+    torch.testing.assert_close(combined[:, :1], mean.mean(0))
     variance = (error**2).mean(0) + mean.var(0, correction=0)
-    torch.testing.assert_close(Gaussian().error(combined) ** 2, variance)
-    torch.testing.assert_close(Gaussian().combined(draws[:1]), draws[0], atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(StudentT().error(combined) ** 2, variance)
+    torch.testing.assert_close(StudentT().combined(draws[:1]), draws[0], atol=1e-6, rtol=1e-6)

@@ -4,15 +4,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import torch
 from torch import nn
 
 from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Uncertainty
 from invariantnet.data.examples import Examples
 from invariantnet.inference.laplace import draw_last_layer
-from invariantnet.likelihoods import Likelihood
+from invariantnet.likelihoods import Calibration, Likelihood
 from invariantnet.nn.bayesian import bayesian, draw_weights, mean_weights
 from invariantnet.nn.ensemble import Ensemble
+from invariantnet.nn.symmetrized import Symmetrized
+from invariantnet.training.calibrated import FOLDS, train_and_calibrate
 from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
 
@@ -22,16 +25,22 @@ DRAWS = 16
 """Draws from a posterior of weights. Each costs a forward pass; 16 give their spread to within about a fifth."""
 
 
-def networks_to_train(uncertainty: Uncertainty) -> int:
-    """Count the networks that `train_uncertain` trains.
+def training_steps(config: Training, examples: int, uncertainty: Uncertainty) -> int:
+    """Count the steps that `train_uncertain` takes.
 
     Args:
+        config: How a network is trained.
+        examples: Number of examples.
         uncertainty: How uncertainty is estimated.
 
     Returns:
-        The number of networks.
+        The number of steps of all trainings.
     """
-    return NETWORKS if uncertainty == "ensemble" else 1
+    steps = config.steps(examples)
+    if uncertainty == "bbb":
+        return steps
+    to_calibrate = config.steps(examples - len(range(0, examples, FOLDS)) or 1)
+    return to_calibrate + steps * (NETWORKS if uncertainty == "ensemble" else 1)
 
 
 def train_uncertain(
@@ -72,14 +81,35 @@ def train_uncertain(
             network = make_network().to(examples.device)
         network.load_state_dict(mean_weights(stochastic))
         return Ensemble(network, draw_weights(stochastic, DRAWS, seed), likelihood).eval(), history
+    calibration = _calibration(make_network, examples, config, seed, likelihood, on_step)
     network, history = train_one(make_network, config, seed)
+    networks = [network]
     if uncertainty == "ensemble":
-        others = [train_one(make_network, config, _seed_of(seed, i))[0] for i in range(1, NETWORKS)]
-        return Ensemble.from_networks([network, *others], likelihood).eval(), history
+        networks += [train_one(make_network, config, _seed_of(seed, i))[0] for i in range(1, NETWORKS)]
+    for each in networks:
+        if isinstance(each, Symmetrized):
+            each.calibrate.set(calibration)
+    if uncertainty == "ensemble":
+        return Ensemble.from_networks(networks, likelihood).eval(), history
     if uncertainty == "laplace":
         drawn = draw_last_layer(network, examples.x, likelihood, DRAWS, seed, examples.weight)
         return Ensemble(network, drawn, likelihood).eval(), history
     return network, history
+
+
+def _calibration(
+    make_network: Callable[[], nn.Module],
+    examples: Examples,
+    config: Training,
+    seed: int,
+    likelihood: Likelihood,
+    on_step: Callable[[nn.Module], None] | None,
+) -> Calibration:
+    """Find how sure a network may be that is trained like this, from a fifth of the examples."""
+    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
+    return train_and_calibrate(
+        make_network, examples[order], config, seed, likelihood=likelihood, on_step=on_step
+    )[1]
 
 
 def _seed_of(seed: int, network: int) -> int:

@@ -1,6 +1,7 @@
 """A terminal is never blank: every part of a fit says what it does before it does it."""
 
 import pytest
+from problems import quickly_compared
 
 from invariantnet.app.cli import main
 
@@ -20,7 +21,8 @@ PARTS = (
 def test_every_part_of_a_fit_is_announced(here, capfd, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the output for a terminal
     options = "--symmetries rot90 --examples 60 --hidden 4 --n-networks 1 --epochs 1 --tolerance 9"
-    main(["fit", "digits:rotated", *options.split()])
+    with quickly_compared():
+        main(["fit", "digits:rotated", *options.split()])
     said = capfd.readouterr().err
     places = [said.find(part) for part in PARTS]
     assert -1 not in places, [part for part, place in zip(PARTS, places, strict=True) if place == -1]

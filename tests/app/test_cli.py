@@ -67,7 +67,8 @@ def test_version(capsys):
 
 def is_one_line(said, fault):
     assert fault in said
-    assert len(said.strip().splitlines()) == 1
+    # On a machine under load, a command that has not started after ten seconds says so first.
+    assert len(said.strip().removeprefix("starting\n").splitlines()) == 1
     assert "Traceback" not in said
 
 

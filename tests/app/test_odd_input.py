@@ -15,6 +15,7 @@ from invariantnet._system.words import count_words
 from invariantnet.app.cli import main
 from invariantnet.app.record import read_run
 
+pytestmark = pytest.mark.usefixtures("brief_comparison")
 RNG = np.random.default_rng(0)
 NAMES = ("grün <b>", "кот", "line\nbreak", 'comma, "quote"', "\ud800 lone", "🐈")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from problems import quickly_compared
 
 from invariantnet import InvariantClassifier
 from invariantnet._system.files import locked
@@ -19,17 +20,19 @@ from invariantnet.app.cli import main
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import EVALUATION, fit
 from invariantnet.estimator import base as estimator_base
-from invariantnet.estimator import networks, persistence
+from invariantnet.estimator import persistence
 from invariantnet.estimator.persistence import MODEL
-from invariantnet.inference import race
+from invariantnet.inference import evidence
 from invariantnet.inference.cache import FolderCache, NetworkKey
+from invariantnet.inference.models import models_for
 from invariantnet.inference.scoring import BlockScore, Scorer
 
 pytestmark = pytest.mark.usefixtures("module_unchecked")
+quick = pytest.mark.usefixtures("brief_comparison")
 COMMAND = Path(sys.executable).parent / "invariantnet"
-SLOW = ["fit", "digits:rotated", "--symmetries", "rot90", "--examples", "100", "--hidden", "8", "--epochs", "1"]
-SLOW += ["--n-networks", "4"]
-LITTLE = Settings("digits:rotated", ("rot90",), examples=60, hidden=4, n_networks=1, epochs=1)
+SLOW = ["fit", "digits:rotated", "--symmetries", "rot90", "--examples", "60", "--hidden", "8", "--epochs", "1"]
+SLOW += ["--backbone", "mlp", "--n-networks", "1"]
+LITTLE = Settings("digits:rotated", ("rot90",), backbone="mlp", examples=60, hidden=4, n_networks=1, epochs=1)
 
 
 def contents(folder):
@@ -51,7 +54,8 @@ def undisturbed(tmp_path_factory, module_unchecked):
 def little(tmp_path_factory, module_unchecked):
     """The smallest run on digits."""
     folder = tmp_path_factory.mktemp("little")
-    fit(LITTLE, folder)
+    with quickly_compared():
+        fit(LITTLE, folder)
     return folder
 
 
@@ -59,7 +63,8 @@ def little(tmp_path_factory, module_unchecked):
 def another(tmp_path_factory, module_unchecked):
     """The same with another seed."""
     folder = tmp_path_factory.mktemp("another")
-    fit(replace(LITTLE, seed=1), folder)
+    with quickly_compared():
+        fit(replace(LITTLE, seed=1), folder)
     return folder
 
 
@@ -94,6 +99,7 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(undisturbed, tmp_path, how,
     assert contents(folder) == undisturbed
 
 
+@quick
 def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
     settings = replace(LITTLE, examples=100)
     calls = []
@@ -120,6 +126,7 @@ def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
     assert not (tmp_path / "unfinished").exists()
 
 
+@quick
 @pytest.mark.parametrize("over_another", [False, True])
 @pytest.mark.parametrize("step", ["fit_baseline", "write_run", "last move"])
 def test_a_fit_interrupted_after_its_training_does_not_train_again(
@@ -145,6 +152,7 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(
     assert contents(folder) == contents(little)
 
 
+@quick
 def test_a_fit_hashes_its_data_once_and_writes_its_model_once(little, tmp_path, monkeypatch):
     monkeypatch.setattr(estimator_base, "fingerprint", interrupt)
     written, original = [], persistence.write_bytes
@@ -173,6 +181,7 @@ def test_a_finished_fit_is_not_trained_again(little, tmp_path, monkeypatch, capf
         fit(LITTLE, tmp_path)
 
 
+@quick
 @pytest.mark.parametrize("harm", [MODEL, EVALUATION, "another run"])
 def test_a_finished_fit_that_was_harmed_is_trained_again(little, tmp_path, harm):
     shutil.copytree(little, tmp_path, dirs_exist_ok=True)
@@ -184,6 +193,7 @@ def test_a_finished_fit_that_was_harmed_is_trained_again(little, tmp_path, harm)
     assert contents(tmp_path) == contents(little)
 
 
+@quick
 def test_another_version_neither_uses_scores_nor_takes_the_run_for_finished(little, tmp_path, monkeypatch):
     shutil.copytree(little, tmp_path / "finished")
     with monkeypatch.context() as patch:
@@ -193,7 +203,7 @@ def test_another_version_neither_uses_scores_nor_takes_the_run_for_finished(litt
     (scores,) = (tmp_path / "run/unfinished").iterdir()
     trained, original = [], Scorer.score
     monkeypatch.setattr(Scorer, "score", lambda *a: trained.append(a) or original(*a))
-    for module in (preparation, race):
+    for module in (preparation, evidence):
         monkeypatch.setattr(module, "package_version", lambda: "999")
     # Even under the name of its own work, a version does not find the scores of another.
     scores.rename(scores.parent / preparation.prepare(LITTLE).digest)
@@ -206,8 +216,11 @@ def test_another_version_neither_uses_scores_nor_takes_the_run_for_finished(litt
 
 def test_other_settings_of_training_are_another_run(monkeypatch):
     before = preparation.prepare(LITTLE).digest
-    monkeypatch.setattr(networks, "FINAL", replace(networks.FINAL, weight_decay=0.2))
-    assert preparation.prepare(LITTLE).digest != before
+    changed = models_for("mlp", (8, 8))
+    for stage in ("training", "final"):
+        other = replace(changed[0], **{stage: replace(getattr(changed[0], stage), weight_decay=0.2)})
+        monkeypatch.setattr(preparation, "models_for", lambda *_, other=other: (other, *changed[1:]))
+        assert preparation.prepare(LITTLE).digest != before
 
 
 def test_a_folder_of_another_program_is_not_removed(tmp_path):

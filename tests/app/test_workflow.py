@@ -17,8 +17,9 @@ from invariantnet.app.runs import fit
 from invariantnet.data import load
 
 pytestmark = pytest.mark.usefixtures("annotations_unchecked")
-QUICK = {"hidden": 16, "n_networks": 1, "epochs": 5}
-OPTIONS = ("--hidden", "16", "--n-networks", "1", "--epochs", "100")
+QUICK = {"backbone": "mlp", "hidden": 16, "n_networks": 1, "epochs": 5}
+OPTIONS = ("--backbone", "mlp", "--hidden", "16", "--n-networks", "1", "--epochs", "100")
+quick = pytest.mark.usefixtures("brief_comparison")
 
 
 @pytest.fixture
@@ -74,6 +75,7 @@ def test_report_and_export_from_the_folder(digits_run, run, tmp_path):
     np.testing.assert_allclose(p, InvariantClassifier.load(digits_run).predict_proba(x), atol=1e-4)
 
 
+@quick
 def test_own_images(here, run):
     """Left or right half bright, in two classes of which each is its own mirror image: bars or crosses."""
     rng = np.random.default_rng(0)
@@ -96,6 +98,7 @@ def test_own_images(here, run):
     assert rows[1].startswith("bar/0.png,")
 
 
+@quick
 def test_own_table_as_json(here, run):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 3))
@@ -112,6 +115,7 @@ def test_own_table_as_json(here, run):
     assert labels == ["label", "far", "near"]
 
 
+@quick
 def test_columns_of_a_table_go_by_their_names(tmp_path):
     """`y` is an input here and `kind` the label: by position, or by the usual names of labels, all is wrong."""
     x = np.random.default_rng(0).normal(size=(200, 3))
@@ -130,6 +134,7 @@ def test_columns_of_a_table_go_by_their_names(tmp_path):
         predict(tmp_path / "run", str(tmp_path / "bare.csv"), None)
 
 
+@quick
 def test_embedded_data_is_predicted_as_it_was_fitted(tmp_path):
     """The permutation of pixels is that of the fit's seed."""
     settings = Settings("digits:permuted", ("rot180",), seed=1, **{**QUICK, "epochs": 20})
@@ -143,6 +148,7 @@ def test_embedded_data_is_predicted_as_it_was_fitted(tmp_path):
     assert right > 0.7
 
 
+@quick
 def test_predictions_of_a_regressor_that_was_saved_from_python(tmp_path, capfd):
     x = np.random.default_rng(0).normal(size=(60, 3))
     reg = InvariantRegressor(["sign"], hidden=4, n_networks=1, epochs=1, random_state=0).fit(x, 1e3 + x[:, 0] ** 2)
@@ -160,6 +166,7 @@ def test_predictions_of_a_regressor_that_was_saved_from_python(tmp_path, capfd):
     assert "saved from Python" in capfd.readouterr().err
 
 
+@quick
 def test_no_class_goes_to_the_test_set_alone_and_no_test_set_is_no_number(tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 4))
     y = np.array(["a"] * 20 + ["b"] * 19 + ["rare"])

@@ -20,7 +20,7 @@ from invariantnet.nn.folding import folded
 DIGITS = inv.datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:100], np.array([f"digit {d}" for d in DIGITS.y_train[:100]])
 ODD = DIGITS.y_train[:100] % 2 == 1
-pytestmark = pytest.mark.usefixtures("module_unchecked")
+pytestmark = pytest.mark.usefixtures("module_unchecked", "module_quickly_compared")
 SMALL = {"input_shape": (8, 8), "hidden": 16, "n_networks": 1, "epochs": 5, "random_state": 0}
 
 
@@ -39,12 +39,13 @@ CASES = {
     "heldout": {"symmetries": ["rot90"], "method": "heldout"},
     "paper": {"symmetries": ["rot90"], "method": "paper"},
     "sign": {"symmetries": ["sign"]},
+    "ensemble": {"symmetries": ["hflip"], "uncertainty": "ensemble"},
 }
 NETWORKS_LIKE_USUAL = ("group of one's own", "heldout")
 
 
 @pytest.fixture(scope="module")
-def fitted_case(module_unchecked):
+def fitted_case(module_unchecked, module_quickly_compared):
     """The classifier of a case, fitted once."""
     return cache(lambda case: InvariantClassifier(**{**SMALL, **CASES[case]}).fit(X, Y))
 
@@ -84,7 +85,7 @@ def test_exported_network_predicts_the_same_in_batches_of_any_size(tmp_path, fit
     assert json.loads(told["invariantnet.classes"]) == clf.classes_.tolist()
     assert json.loads(told["invariantnet.input_shape"]) == [8, 8]
     assert told["invariantnet.input_layout"] == "batch, height, width"
-    assert f"multiplies them by {clf.scale_:g}" in told["invariantnet.input_scaling"]
+    assert told["invariantnet.input_scaling"].startswith("units of the data that was fitted")
     assert told["invariantnet.symmetry"] == clf.symmetry_.name
     assert told["invariantnet.version"] == inv.__version__
     with torch.no_grad():
@@ -106,6 +107,23 @@ def test_regressor_saves_and_exports(tmp_path):
     assert told["invariantnet.output"].startswith("predicted number")
     with pytest.raises(ValueError, match="holds an InvariantRegressor"):
         InvariantClassifier.load(tmp_path)
+
+
+@pytest.mark.parametrize("case", ["usual", "weights", "outputs", "ensemble"])
+def test_probabilities_stay_calibrated_in_files_and_in_plain_layers(tmp_path, fitted_case, case):
+    clf = fitted_case(case)
+    clf.save(tmp_path)
+    again = InvariantClassifier.load(tmp_path)
+    expected = clf.predict_proba(DIGITS.x_test)
+    np.testing.assert_array_equal(again.predict_proba(DIGITS.x_test), expected)
+    x = torch.from_numpy(DIGITS.x_test)
+    with torch.no_grad():
+        np.testing.assert_allclose(folded(again.network_)(x).softmax(-1), expected, atol=1e-5)
+    # Without its temperature, the network would say something else.
+    stored = safetensors.torch.load_file(tmp_path / MODEL)
+    scales = [value for name, value in stored.items() if name.endswith("calibrate.scale")]
+    assert len(scales) == 1
+    assert (scales[0] != 1).all()
 
 
 def test_folded_network_is_plain_layers(saved):
@@ -130,7 +148,7 @@ def without_a_tensor(record, model):
         (lambda r, m: (r, None), "cannot be read"),
         (lambda r, m: ("{", m), "is damaged: fit again"),
         (lambda r, m: ("[]", m), "was not written by InvariantNet"),
-        (lambda r, m: ({**r, "format": 99}, m), "has format 99, this version reads 2"),
+        (lambda r, m: ({**r, "format": 99}, m), "has format 99, this version reads 3"),
         (lambda r, m: (r, m[:1000]), "is damaged"),
         (lambda r, m: (r, b"\x80\x04cos\nsystem\n."), "is damaged"),
         (without_a_tensor, "do not fit together"),

@@ -44,7 +44,7 @@ def without(name):
 
 
 def generators(values):
-    return tensors(lambda t: t.update({"hypotheses.1": values}))
+    return tensors(lambda t: t.update({"candidates.1": values}))
 
 
 def examples(**changes):
@@ -74,8 +74,8 @@ MODELS = {
     "kind that is a list": record(kind=[]),
     "chosen group that is none": record(chosen="nonsense"),
     "chosen group that is a list": record(chosen=[]),
-    "no hypotheses": record(hypotheses=[]),
-    "hypotheses that are numbers": record(hypotheses=[1, 2]),
+    "no candidates": record(candidates=[]),
+    "candidates that are numbers": record(candidates=[1, 2]),
     "no posterior": without("posterior"),
     "empty posterior": record(posterior={}),
     "posterior that is a list": record(posterior=[1]),
@@ -111,14 +111,17 @@ MODELS = {
     "more classes than outputs": inside("learned", classes=["a", "b", "c"]),
     "no classes": inside("learned", classes=[]),
     "classes that are lists": inside("learned", classes=[[1], [2]]),
-    "a scale that is null": inside("learned", scale=None),
-    "a scale in words": inside("learned", scale="large"),
+    "a model of another name": inside("posterior", best_models=["magic", "magic"]),
+    "fewer models than names": inside("posterior", best_models=["plain mlp"]),
+    "models that are numbers": inside("posterior", best_models=[1, 2]),
+    "learned in words": inside("posterior", learned="yes"),
+    "gains that are numbers": inside("posterior", by_class=[1]),
     "learned values of other names": inside("learned", predict="malice", __class__="malice"),
     "another number of features": inside("learned", n_features_in=4),
-    "an order of zero": lambda r, m: ({**r, "hypotheses": [{**h, "order": 0} for h in r["hypotheses"]]}, m),
-    "an order in words": lambda r, m: ({**r, "hypotheses": [{**h, "order": "two"} for h in r["hypotheses"]]}, m),
+    "an order of zero": lambda r, m: ({**r, "candidates": [{**h, "order": 0} for h in r["candidates"]]}, m),
+    "an order in words": lambda r, m: ({**r, "candidates": [{**h, "order": "two"} for h in r["candidates"]]}, m),
     "an order of a googol": lambda r, m: (
-        {**r, "hypotheses": [{**h, "order": 10**100} for h in r["hypotheses"]]},
+        {**r, "candidates": [{**h, "order": 10**100} for h in r["candidates"]]},
         m,
     ),
     "tensors, empty file": lambda r, m: (r, b""),
@@ -137,7 +140,11 @@ MODELS = {
         lambda t: t.update({"network.module.0.weight": torch.zeros(4, 16, dtype=torch.complex64)})
     ),
     "tensors, one that is NaN": tensors(lambda t: t["network.module.0.weight"].fill_(torch.nan)),
-    "tensors, no group": tensors(lambda t: t.pop("hypotheses.1")),
+    "tensors, no units of the inputs": tensors(lambda t: t.pop("network.standardize.scale")),
+    "tensors, units of other inputs": tensors(lambda t: t.update({"network.standardize.mean": torch.zeros(9)})),
+    "tensors, units that are infinite": tensors(lambda t: t["network.standardize.scale"].fill_(torch.inf)),
+    "tensors, more classes calibrated": tensors(lambda t: t.update({"network.calibrate.scale": torch.ones(3)})),
+    "tensors, no group": tensors(lambda t: t.pop("candidates.1")),
     "generators out of range": generators(torch.full((1, 16), 10**9)),
     "generators that repeat": generators(torch.zeros(1, 16, dtype=torch.int64)),
     "generators of another length": generators(torch.arange(8)[None]),

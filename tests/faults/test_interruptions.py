@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bad_inputs import TINY, X, Y
+from bad_inputs import OPTIONS_OF_TINY, TINY, X, Y
 
 from invariantnet._system import files as storage
 from invariantnet._system.files import PART, locked, write_text
@@ -23,7 +23,7 @@ from invariantnet.inference.scoring import Scorer
 from studies.reliability.children import COMMANDS, Child, contents, may_write, obey_permissions
 from studies.reliability.faults import Tally, check_locks
 
-FIT = ["--symmetries", "hflip", "--hidden", "4", "--n-networks", "1", "--epochs", "1", "--out", "run"]
+FIT = [*OPTIONS_OF_TINY, "--out", "run"]
 
 
 def test_processes_that_start_in_the_same_instant_take_turns():

@@ -14,6 +14,7 @@ from invariantnet.choices import Color
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import fingerprint
 from invariantnet.estimator import InvariantClassifier
+from invariantnet.inference.models import models_for
 
 SEEDS = 2**32
 """Number of seeds that numpy's generators take."""
@@ -142,5 +143,6 @@ def _deciding(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in asdict(settings).items() if name not in ("n_jobs", "data")}
 
 
-def _trainings(settings: Settings, data: Dataset) -> dict[str, Any]:
-    return asdict(make_classifier(settings, data.shape).trainings)
+def _trainings(settings: Settings, data: Dataset) -> list[str]:
+    """How every model that may be compared is trained: runs of other settings are not mixed."""
+    return [repr(model) for model in models_for(settings.backbone, data.shape)]

@@ -18,7 +18,7 @@ class Settings:
     data: str
     symmetries: str | tuple[str, ...] = "auto"
     method: Method = "evidence"
-    backbone: BackboneName = "mlp"
+    backbone: BackboneName = "auto"
     hidden: int = 100
     n_networks: int = 2
     epochs: int | None = None

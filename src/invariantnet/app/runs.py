@@ -4,6 +4,7 @@ import hashlib
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,14 @@ from invariantnet._system.files import locked, writable_folder, write_bytes, wri
 from invariantnet._system.progress import working
 from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_classifier, prepare
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
+from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.persistence import (
     MODEL,
     RUN,
     UNFINISHED,
+    ModelRecord,
     check_digest,
     read_model_record,
     read_tensors,
@@ -158,13 +162,19 @@ def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) 
         digest=prepared.digest,
         evaluation=evaluation,
         evaluation_sha256=hashlib.sha256(content).hexdigest(),
-        model=read_model_record(fitted),
+        model=_with_deviation(read_model_record(fitted), clf, data.x_test),
     )
     write_bytes(out / EVALUATION, content)
     write_run(out, record)
     # The last step: until here the fitted model is still among the unfinished work, and a crash loses nothing.
     (fitted / MODEL).replace(out / MODEL)
     return _close(out)
+
+
+def _with_deviation(model: ModelRecord, clf: InvariantClassifier, x_test: np.ndarray | DiskArray) -> ModelRecord:
+    """State the deviation from invariance on test inputs, where there are any."""
+    measured = network_deviation(clf.network_, clf.symmetry_, as_inputs(x_test), clf.likelihood)
+    return model if measured is None else replace(model, deviation=measured)
 
 
 def _fitted_classifier(settings: Settings, prepared: Prepared, cache: FolderCache) -> InvariantClassifier:

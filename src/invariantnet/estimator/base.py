@@ -2,11 +2,9 @@
 
 import contextlib
 import html
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
@@ -22,23 +20,26 @@ from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
+from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.estimator.stored import Backbone
 from invariantnet.estimator.validation import check_parameters, checked_inputs, seed_from, usable_device
-from invariantnet.inference import Evidence, HeldOut, SymmetryPosterior, fit_heldout, gather_evidence
+from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
-from invariantnet.inference.hypotheses import MOST_COPIES, candidates
+from invariantnet.inference.hypotheses import MOST_COPIES, candidates, ranges_left_out
 from invariantnet.inference.laplace import laplace_evidence
-from invariantnet.inference.models import DEEP, LITTLE_DECAY
 from invariantnet.nn import Ensemble, InvariantLinear
-from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.loop import train
-from invariantnet.uncertainty import networks_to_train, train_uncertain
+from invariantnet.uncertainty import train_uncertain, training_steps
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
 
+EARLIER = ("path_", "cpu_seconds_", "posterior_", "symmetry_", "network_", "history_")
+"""Attributes that a new fit forgets."""
+
 SMALL = 1_000_000
-"""Weights of an MLP up to which one thread is as fast as several, and much faster where other work runs too."""
+"""Weights of a layer up to which one thread is as fast as several, and much faster where other work runs."""
 
 
 class InvariantEstimator(NetworkMaker):
@@ -48,11 +49,11 @@ class InvariantEstimator(NetworkMaker):
 
     def __init__(
         self,
-        symmetries: str | Sequence[str | Group] = "auto",
+        symmetries: str | Sequence[str | AnySymmetry] = "auto",
         input_shape: tuple[int, ...] | None = None,
         method: Method = "evidence",
         *,
-        backbone: str | Backbone = "mlp",
+        backbone: str | Backbone = "auto",
         hidden: int = 100,
         placement: Placement = "features",
         pool: Pool = "max",
@@ -115,30 +116,58 @@ class InvariantEstimator(NetworkMaker):
         Returns:
             The estimator itself.
         """
-        check_parameters(self)
-        for name in ("path_", "cpu_seconds_"):  # of an earlier fit by another method
-            self.__dict__.pop(name, None)
-        with working("preparing the examples", visible=self.verbose > 0):
-            examples = self._prepare(X, y, sample_weight, known_fingerprint)
-        seed = seed_from(self.random_state)
+        examples, seed = self._begin(X, y, sample_weight, known_fingerprint)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
-        # Small networks gain nothing from more threads, and lose much where other work runs beside them.
-        small = self.backbone == "mlp" and self.n_features_in_ * self.hidden <= SMALL
-        with threads(1) if small else contextlib.nullcontext():
-            self.threads_ = torch.get_num_threads()
+        with self._threads():
             fit(examples, seed, cache)
         if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
             raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
         return self
+
+    def compare(self, X: Any, y: Any, sample_weight: Any = None) -> SymmetryPosterior:
+        """Find the symmetry, and train no final network: only the verdict.
+
+        Args:
+            X: Inputs.
+            y: Targets.
+            sample_weight: Weight of each example.
+
+        Returns:
+            The posterior over the symmetries, as `posterior_` is after `fit`.
+
+        Raises:
+            ValueError: If the data or a parameter cannot be used.
+        """
+        if self.method != "evidence":
+            raise ValueError(f"method {self.method!r} has no verdict without a fit: use method 'evidence'.")
+        examples, seed = self._begin(X, y, sample_weight, None)
+        with self._threads():
+            self._compare(examples, seed, None)
+        return self.posterior_
+
+    def _begin(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> tuple[Examples, int]:
+        """Check parameters and data, and draw the seed."""
+        check_parameters(self)
+        self.deviation_ = None
+        for name in EARLIER:
+            self.__dict__.pop(name, None)
+        with working("preparing the examples", visible=self.verbose > 0):
+            examples = self._prepare(X, y, sample_weight, known_fingerprint)
+        return examples, seed_from(self.random_state)
+
+    def _threads(self) -> contextlib.AbstractContextManager[None]:
+        """One thread for small networks, which gain nothing from more and lose much where other work runs too."""
+        small = self.n_features_in_ * self.hidden <= SMALL and not callable(self.backbone)
+        self.threads_ = 1 if small else torch.get_num_threads()
+        return threads(1) if small else contextlib.nullcontext()
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> Examples:
         """Check the data, learn its scale and its fingerprint, and choose the hypotheses."""
         values = checked_inputs(self, X, reset=True)
         values, targets, weights, rows = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
         targets = self._encoded(targets, weights)
-        features = math.ceil(max(1, self._compared.width) * self.hidden)
         must_fit(
-            4 * MOST_COPIES * features * (self.n_features_in_ + self.outputs_),
+            4 * MOST_COPIES * self.hidden * (self.n_features_in_ + self.outputs_),
             f"a network of {self.hidden} hidden units",
             "pass a smaller hidden",
         )
@@ -149,10 +178,9 @@ class InvariantEstimator(NetworkMaker):
         w = None if weights is None else torch.from_numpy(weights).to(device)
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
         self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
-        # A power of ten that brings the inputs to order one: a change of units changes nothing.
-        squares = sum(float(part.double().square().sum()) for part in blocks(x))
-        self.scale_ = 10.0 ** -round(math.log10(math.sqrt(squares / (len(x) * x.shape[1]))))
-        self.hypotheses_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
+        self.candidates_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
+        self._combine_symmetries_and_models()
+        self.measure_inputs(x)
         return examples
 
     def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
@@ -181,56 +209,58 @@ class InvariantEstimator(NetworkMaker):
         return targets
 
     def _fit_evidence(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
-        compared = self._compared
-        config = Evidence(
-            n_networks=self.n_networks,
-            n_jobs=self.n_jobs,
-            tolerance=max(0.0, self.tolerance),
-            training=compared.training,
-        )
+        self._compare(examples, seed, cache)
+        self._train_final(self.posterior_.within(self.tolerance), examples, seed)
+
+    def _compare(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
+        """Race the hypotheses; sets `posterior_`."""
+        config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
         self.cpu_seconds_: dict[str, float] = {}
         with (
-            evidence_bar(len(self.hypotheses_), visible=self.verbose > 0) as on_network,
+            evidence_bar(len(self.candidates_), visible=self.verbose > 0) as on_network,
             timed(self.cpu_seconds_, "comparison"),
         ):
             self.posterior_ = gather_evidence(
-                partial(self._compared_network, compared.width),
+                self.make_compared_network,
                 self.hypotheses_,
                 examples,
                 config=config,
                 likelihood=self.likelihood,
                 alpha=self._alpha,
                 seed=seed,
-                cache=cache,
-                about=self._about_scores(),
-                on_network=on_network,
+                records=Records(cache, self._about_scores(), on_network, self._class_names),
             )
+        left_out = ranges_left_out(self.symmetries, self.candidates_, self.input_shape_)
+        self.posterior_ = replace(self.posterior_, left_out=left_out)
         if self.second_opinion:
-            compared = LITTLE_DECAY if self.backbone == "mlp" else DEEP
-            with (
-                working("asking for a second opinion", visible=self.verbose > 0),
-                timed(self.cpu_seconds_, "second opinion"),
-            ):
-                found = laplace_evidence(
-                    partial(self._compared_network, compared.width),
-                    self.hypotheses_,
-                    examples,
-                    compared.training,
-                    likelihood=self.likelihood,
-                    seed=seed,
-                    n_jobs=self.n_jobs,
-                )
-            self.posterior_ = replace(self.posterior_, laplace=found)
-        self._train_final(self.posterior_.within(self.tolerance), examples, seed)
+            self._ask_for_a_second_opinion(examples, seed)
+
+    def _ask_for_a_second_opinion(self, examples: Examples, seed: int) -> None:
+        with (
+            working("asking for a second opinion", visible=self.verbose > 0),
+            timed(self.cpu_seconds_, "second opinion"),
+        ):
+            found = laplace_evidence(
+                self.make_compared_network,
+                [self.hypothesis_of(symmetry) for symmetry in self.candidates_],
+                examples,
+                likelihood=self.likelihood,
+                seed=seed,
+                n_jobs=self.n_jobs,
+            )
+        self.posterior_ = replace(self.posterior_, laplace=found)
+
+    @property
+    def _class_names(self) -> list[str] | None:
+        """Names of the classes, for the verdict; None for numbers."""
+        return None
 
     def _train_final(self, chosen: str, examples: Examples, seed: int) -> None:
-        """The network that is invariant to the chosen group, trained on everything."""
-        self.symmetry_ = next(g for g in self.hypotheses_ if g.name == chosen)
-        final = self.trainings.final
-        steps = final.steps(len(examples)) * networks_to_train(self.uncertainty)
-        with training_bar(
-            steps, f"the network, invariant to {self.symmetry_.name}", visible=self.verbose > 0
-        ) as on_step:
+        """The network that is invariant to the chosen group: calibrated on a fifth, then trained on everything."""
+        self.symmetry_ = next(g for g in self.candidates_ if g.name == chosen)
+        final, what = self.trainings.final, f"the network, invariant to {self.symmetry_.name}"
+        steps = training_steps(final, len(examples), self.uncertainty)
+        with training_bar(steps, what, visible=self.verbose > 0) as on_step:
             self.network_, self.history_ = train_uncertain(
                 self.make_final_network,
                 examples,
@@ -240,19 +270,20 @@ class InvariantEstimator(NetworkMaker):
                 likelihood=self.likelihood,
                 on_step=on_step,
             )
+        self.deviation_ = network_deviation(self.network_, self.symmetry_, examples.x, self.likelihood)
 
     def _fit_heldout(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = HeldOut()
-        with working(f"comparing {len(self.hypotheses_)} symmetries", visible=self.verbose > 0):
+        with working(f"comparing {len(self.candidates_)} symmetries", visible=self.verbose > 0):
             result = fit_heldout(
-                lambda: self._module(self.hidden),
-                self.hypotheses_,
+                lambda: self._module(self.hypotheses_[0], "mean"),
+                self._groups,
                 examples,
                 config=config,
                 likelihood=self.likelihood,
                 alpha=self._alpha,
                 placement=self.placement,
-                scale=self.scale_,
+                standardize=self.inputs_.for_all(self.candidates_),
                 seed=seed,
                 input_shape=self._network_shape,
             )
@@ -267,14 +298,14 @@ class InvariantEstimator(NetworkMaker):
             self.network_, self.history_ = train(self.make_final_network, examples, config, seed, on_step=on_step)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))
-        self.posterior_ = self._posterior_from([by_name[g.name] for g in self.hypotheses_], len(examples))
-        self.symmetry_ = next(g for g in self.hypotheses_ if g.name == self.posterior_.favourite)
+        self.posterior_ = self._posterior_from([by_name[g.name] for g in self.candidates_], len(examples))
+        self.symmetry_ = next(g for g in self.candidates_ if g.name == self.posterior_.favourite)
 
     def _posterior_from(self, probabilities: list[float], examples: int) -> SymmetryPosterior:
-        unknown = (float("nan"),) * len(self.hypotheses_)
+        unknown = (float("nan"),) * len(self.candidates_)
         return SymmetryPosterior(
-            names=tuple(g.name for g in self.hypotheses_),
-            orders=tuple(g.order for g in self.hypotheses_),
+            names=tuple(g.name for g in self.candidates_),
+            orders=tuple(g.copies for g in self.candidates_),
             probabilities=tuple(probabilities),
             log_evidence=unknown,
             log_evidence_spread=unknown,
@@ -292,7 +323,7 @@ class InvariantEstimator(NetworkMaker):
             "backbone": backbone,
             "hidden": self.hidden,
             "placement": self.placement,
-            "scale": self.scale_,
+            "pool": self.pool,
         }
 
     @property

@@ -17,21 +17,27 @@ from invariantnet.training.loop import predict
 
 
 class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[misc]
-    """A classifier that finds the symmetry of its data and is exactly invariant to it.
+    """A classifier that finds the symmetry of its data and is invariant to it.
+
+    It is exactly invariant to a group, and to a range up to a deviation that is measured.
 
     Args:
-        symmetries: Candidate symmetries, by name or as `Group`; no symmetry is always one more. `"auto"` takes
-            every group of the catalogue that acts on the inputs.
+        symmetries: Candidate symmetries, by name or as `Group` or `Range`; no symmetry is always one more. The
+            name of a family of ranges, such as `"rotation"`, stands for its ladder. `"auto"` takes every group of
+            the catalogue that acts on the inputs, and on images of at least 16 pixels three ranges of rotations.
         input_shape: Shape of one input, such as (28, 28); that of `X[0]` by default.
         method: `"evidence"` trains networks for every hypothesis and compares their predictions; `"heldout"`
             learns π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.
-        backbone: `"mlp"`, `"cnn"`, or a function of input shape and number of outputs that makes a network, which
-            receives inputs of shape (n, *input_shape).
+        backbone: `"auto"` lets the models that suit the shape compete: MLPs with little and with much decay and
+            with two hidden layers, convolutions with and without global pooling for images and sequences.
+            `"mlp"` and `"cnn"` take only the one kind, and a name of `posterior_.models` only that model. Or a
+            function of input shape and number of outputs that makes a network, which receives inputs of shape
+            (n, *input_shape).
         hidden: Width of the hidden layer of the built-in backbones.
         placement: Where the network is averaged over the symmetry; see `nn.Symmetrized`.
-        pool: `"max"` or `"mean"` over the copies, for the final network with placement `"features"`. Hypotheses
-            are compared with the mean: a maximum makes networks with larger groups more flexible, and so favours
-            them where there is no symmetry at all.
+        pool: `"max"` or `"mean"` over the copies, with placement `"features"`. Hypotheses are compared with the
+            same pool; a backbone of your own is compared with the mean, because a maximum would be extra capacity.
+            If a range is among them, all are compared as means of predictions; the final network has this pool.
         uncertainty: `"none"` trains one network; `"ensemble"` trains five; `"bbb"` learns a distribution of every
             weight (Bayes by Backprop); `"laplace"` learns one of the last layer's weights. `predict_proba` then
             averages, and `predict_uncertainty` tells what the network does not know.
@@ -42,10 +48,9 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         joins: Whether joins of candidates are candidates too; `"auto"` leaves them out if they are too many.
         prior: α of the Dirichlet prior over the hypotheses.
         n_networks: Networks per hypothesis. A hypothesis far behind after one network gets no more. From two on,
-            an open verdict gets up to twice as many, and up to four times if only the differences between
-            networks leave it open.
-        epochs: Passes of the final training over all examples; 50 for an MLP and 12 for other backbones by
-            default, and more if these make fewer than 500 steps.
+            a verdict that only the differences between networks leave open gets up to four times as many.
+        epochs: Passes of the final training over all examples; by default two or four times those of the compared
+            networks, and more if these make fewer than 500 steps.
         n_jobs: Processes that train at the same time.
         device: Where to compute; `"auto"` takes a GPU if there is one.
         random_state: Decides everything that is drawn.
@@ -54,8 +59,11 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     Attributes:
         posterior_: The `SymmetryPosterior`.
         symmetry_: The symmetry that the network is invariant to.
-        hypotheses_: Every symmetry that was compared.
+        candidates_: Every symmetry that was compared.
+        hypotheses_: Every symmetry with every model that suits it.
         network_: The fitted torch module; a `Symmetrized` has `fold()` for plain layers.
+        deviation_: How far the network is from being invariant to a range, on inputs that it has learned from;
+            None for a group.
         history_: The final training, epoch by epoch.
         path_: π after every epoch, with method `"heldout"`.
         input_shape_: Shape of one input.
@@ -84,6 +92,10 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
 
     def _log_probabilities(self, X: Any) -> Tensor:
         return predict(self._fitted(), self._tensor(X), self.likelihood).cpu()
+
+    @property
+    def _class_names(self) -> list[str] | None:
+        return [str(c) for c in self.classes_.tolist()]
 
     def _deployed(self) -> Deployed:
         return replace(super()._deployed(), class_names=tuple(str(c) for c in self.classes_.tolist()))

@@ -1,65 +1,74 @@
-"""The networks of an estimator: how they are made for a symmetry, and how they are trained."""
+"""The networks of an estimator: how they are made for a hypothesis, and how they are trained."""
 
-import math
 from dataclasses import replace
-from typing import Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from invariantnet.choices import Placement, Pool, Uncertainty
+from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator.persistence import Trainings
 from invariantnet.estimator.stored import StoredEstimator
 from invariantnet.inference import HeldOut
-from invariantnet.inference.hypotheses import compared_units
-from invariantnet.inference.models import DECAYED, DEEP, LITTLE_DECAY, Compared
-from invariantnet.nn import InvariantLinear, Symmetrized, convnet, invariant_net, mlp
+from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compared_units
+from invariantnet.inference.models import Model, models_for
+from invariantnet.nn import InvariantLinear, Symmetrized, invariant_net
+from invariantnet.nn.standardize import InputStatistics, Standardize
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.config import Training
-
-FINAL = Training(
-    batch_size=128, learning_rate=1e-2, weight_decay=0.1, validation=0.0, schedule="one-cycle", min_steps=500
-)
-"""Chosen by validation on rotated MNIST, 5,000 examples, with images outside of these."""
 
 
 class NetworkMaker(StoredEstimator):
     """An estimator that knows how its networks are made and trained."""
 
-    comparison: ClassVar[Compared] = DECAYED
-    """How MLPs are trained to be compared."""
     placement: Placement
     pool: Pool
     uncertainty: Uncertainty
     epochs: int | None
-    tolerance: float
+    inputs_: InputStatistics
+    """Means and scales of the inputs; only while fitting, because every network stores its own."""
 
     @property
     def trainings(self) -> Trainings:
         """How the networks of a fit are trained."""
         if self.method == "paper":
-            return Trainings(None, Training() if self.epochs is None else Training(epochs=self.epochs))
-        compared = HeldOut().training if self.method == "heldout" else self._compared.training
-        final = final_training(self.epochs, 50 if self.backbone == "mlp" else 12)
-        # With Bayes by Backprop, the prior of the weights takes the place of their decay.
-        return Trainings(compared, replace(final, weight_decay=0.0) if self.uncertainty == "bbb" else final)
+            return Trainings({}, Training() if self.epochs is None else Training(epochs=self.epochs))
+        if self.method == "heldout":
+            return Trainings({"heldout": HeldOut().training}, self._final_training(self.hypotheses_[0].model))
+        compared = {h.model.name: h.model.training for h in self.hypotheses_}
+        return Trainings(compared, self._final_training(self._chosen.model))
 
-    def make_network(self, symmetry: Group) -> nn.Module:
-        """The final network as it would be for a symmetry, untrained.
+    def make_network(self, hypothesis: Hypothesis) -> nn.Module:
+        """The network of a hypothesis, untrained; the same to be compared and to be used.
 
         Args:
-            symmetry: One of `hypotheses_`.
+            hypothesis: A symmetry and a model.
 
         Returns:
             The backbone, averaged over the symmetry.
         """
-        pool: Pool = self.pool if self.placement == "features" else "mean"
-        return self._symmetrized(self._module(self.hidden), symmetry, pool)
+        return self._symmetrized(hypothesis, self._pool)
+
+    def make_compared_network(self, hypothesis: Hypothesis) -> nn.Module:
+        """The network that stands for a hypothesis in the comparison.
+
+        A maximum over copies is extra capacity. Built-in backbones give smaller groups as much, by features of
+        several units; a backbone of the user's own cannot, so it is compared with the mean.
+
+        With a range among the candidates, every hypothesis is compared as a mean of predictions over its copies,
+        groups and no symmetry too: the same network, averaged over different measures. Copies of a range that lie
+        close together are nearly one copy, so no number of untied units is fair to all rungs of a ladder, and
+        pooled features favour ranges that are too wide (measured on turned digits: 90° where 45° is true).
+        """
+        if self._compares_ranges:
+            return self._symmetrized(hypothesis, "mean", "outputs")
+        return self._symmetrized(hypothesis, "mean" if callable(self.backbone) else self._pool)
 
     def make_final_network(self) -> nn.Module:
         """The network for `symmetry_`, untrained."""
         if self.method == "paper":
-            network = invariant_net([g for g in self.hypotheses_ if g.name != TRIVIAL], self.outputs_, self.hidden)
+            network = invariant_net([g for g in self._groups if g.name != TRIVIAL], self.outputs_, self.hidden)
             layer = network[0]
             assert isinstance(layer, InvariantLinear)
             if not layer.sums.rows:
@@ -68,28 +77,86 @@ class NetworkMaker(StoredEstimator):
                     "group, or use another method."
                 )
             return network
-        return self.make_network(self.symmetry_)
+        return self.make_network(self._chosen)
+
+    def measure_inputs(self, x: Tensor | DiskArray) -> None:
+        """Learn the units of the inputs, which new networks standardise.
+
+        Args:
+            x: Inputs to learn from.
+        """
+        self.inputs_ = InputStatistics.of(x, self.candidates_, self.input_shape_)
+
+    def hypothesis_of(self, symmetry: AnySymmetry) -> Hypothesis:
+        """A symmetry with the model that predicted best with it."""
+        ours = [h for h in self.hypotheses_ if h.symmetry is symmetry]
+        best = dict(zip(self.posterior_.names, self.posterior_.best_models, strict=False)).get(symmetry.name)
+        return next((h for h in ours if h.model.name == best), ours[0])
+
+    def without_symmetry(self) -> Hypothesis:
+        """No symmetry, with the model of the final network if it needs none."""
+        trivial = next(g for g in self.candidates_ if g.name == TRIVIAL)
+        ours = [h for h in self.hypotheses_ if h.symmetry is trivial]
+        return next((h for h in ours if h.model is self._chosen.model), self.hypothesis_of(trivial))
 
     @property
-    def _compared(self) -> Compared:
-        if self.backbone != "mlp":
-            return DEEP
-        # What invariance costs is asked of networks that predict as well as they can.
-        return LITTLE_DECAY if self.tolerance > 0 else self.comparison
+    def _groups(self) -> list[Group]:
+        return [s for s in self.candidates_ if isinstance(s, Group)]
 
-    def _compared_network(self, width: float, group: Group) -> nn.Module:
-        module = self._module(math.ceil(width * self.hidden), units=compared_units(group, self.hypotheses_))
-        return self._symmetrized(module, group, "mean")
+    @property
+    def _compares_ranges(self) -> bool:
+        return any(isinstance(s, Range) for s in self.candidates_)
 
-    def _symmetrized(self, module: nn.Module, group: Group, pool: Pool) -> Symmetrized:
+    def _combine_symmetries_and_models(self) -> None:
+        """Set `hypotheses_`; placement `weights` is exact for any group, but needs a linear first layer."""
+        if self._compares_ranges and (self.placement == "weights" or self.method != "evidence"):
+            option = "placement 'weights'" if self.placement == "weights" else f"method {self.method!r}"
+            raise ValueError(
+                f"{option} is for groups, not for ranges: leave out the ranges, or use method 'evidence' with "
+                "placement 'features' or 'outputs'."
+            )
+        if self.placement == "weights":
+            models = models_for("mlp" if self.backbone == "auto" else self.backbone, self.input_shape_)
+            self.hypotheses_ = [Hypothesis(s, model) for s in self.candidates_ for model in models]
+        else:
+            self.hypotheses_ = all_hypotheses(self.candidates_, self.backbone, self.input_shape_)
+
+    def _backbone_of_the_final_network(self) -> nn.Module:
+        return self._module(self._chosen, self._pool)
+
+    @property
+    def _chosen(self) -> Hypothesis:
+        return self.hypothesis_of(self.symmetry_)
+
+    @property
+    def _pool(self) -> Pool:
+        return self.pool if self.placement == "features" else "mean"
+
+    def _final_training(self, model: Model) -> Training:
+        final = model.final
+        if self.epochs is not None:
+            final = replace(final, epochs=self.epochs, min_steps=0)
+        # With Bayes by Backprop, the prior of the weights takes the place of their decay.
+        return replace(final, weight_decay=0.0) if self.uncertainty == "bbb" else final
+
+    def _symmetrized(self, hypothesis: Hypothesis, pool: Pool, placement: Placement | None = None) -> Symmetrized:
         return Symmetrized(
-            module,
-            [group],
-            self.placement,
+            self._module(hypothesis, pool, equal=placement is not None),
+            [hypothesis.symmetry],
+            placement or self.placement,
             pool,
-            scale=self.scale_,
+            standardize=self._standardize(hypothesis.symmetry),
             probabilities=self.likelihood.averages_probabilities,
             input_shape=self._network_shape,
+            outputs=self.outputs_,
+            native=hypothesis.native,
+        )
+
+    def _standardize(self, symmetry: AnySymmetry) -> Standardize:
+        """Statistics of the inputs; of a model that is loaded, they come with its weights."""
+        statistics: InputStatistics | None = getattr(self, "inputs_", None)
+        return (
+            Standardize.identity(self.n_features_in_) if statistics is None else statistics.for_symmetry(symmetry)
         )
 
     @property
@@ -97,13 +164,10 @@ class NetworkMaker(StoredEstimator):
         """Shape in which the backbone takes an input; built-in ones take flat inputs."""
         return self.input_shape_ if callable(self.backbone) else None
 
-    def _module(self, hidden: int, **options: Any) -> nn.Module:
+    def _module(self, hypothesis: Hypothesis, pool: Pool, *, equal: bool = False) -> nn.Module:
+        """The backbone, untrained; as many units for each symmetry as its copies ask for, or equally many."""
         if callable(self.backbone):
             return self.backbone(self.input_shape_, self.outputs_)
-        make = mlp if self.backbone == "mlp" else convnet
-        return make(self.input_shape_, self.outputs_, hidden, **options)
-
-
-def final_training(epochs: int | None, usual: int) -> Training:
-    """Of a network on all examples: for as long as was asked, else as usual, but for some steps at least."""
-    return replace(FINAL, epochs=usual) if epochs is None else replace(FINAL, epochs=epochs, min_steps=0)
+        assert hypothesis.model.make is not None
+        units = 1 if equal else compared_units(hypothesis.copies, [h.copies for h in self.hypotheses_])
+        return hypothesis.model.make(self.input_shape_, self.outputs_, self.hidden, units=units, pool=pool)

@@ -19,6 +19,7 @@ from invariantnet._system.words import package_version
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.folding import folded, is_exact
 from invariantnet.nn.mixture import make_buffers_dense
+from invariantnet.nn.standardize import Standardize
 
 CLOSE = 1e-4
 """Largest difference to torch, in probability or in standard deviations of the target."""
@@ -38,21 +39,26 @@ class Deployed:
         network: The trained network, from flat inputs to outputs.
         likelihood: Says what the outputs mean.
         input_shape: Shape of one input.
-        scale: Factor by which the network multiplies its inputs.
         symmetry: Name of the symmetry of the network.
         class_names: Names of the classes; empty for a regressor.
-        target_scale: Unit of the network's predictions, for a regressor.
+        target_scale: Unit of each of the network's predictions, for a regressor.
         target_mean: Target that the network's zero stands for, for a regressor.
+        single: Whether a regressor predicts one number rather than a row of them.
     """
 
     network: nn.Module
     likelihood: Likelihood
     input_shape: tuple[int, ...]
-    scale: float
     symmetry: str
     class_names: tuple[str, ...] = ()
-    target_scale: float = 1.0
-    target_mean: float = 0.0
+    target_scale: tuple[float, ...] = ()
+    target_mean: tuple[float, ...] = ()
+    single: bool = True
+
+    @property
+    def unit(self) -> float:
+        """Size of the predictions, which rounding errors are relative to."""
+        return max(1.0, *map(abs, (*self.target_scale, *self.target_mean, 0.0)))
 
     def metadata(self) -> dict[str, str]:
         """What a program needs to know to use the file, by keys that begin with `invariantnet.`."""
@@ -63,10 +69,10 @@ class Deployed:
             "exact": json.dumps(is_exact(self.network)),
             "input_shape": json.dumps(self.input_shape),
             "input_layout": f"batch, {axes}",
-            "input_scaling": f"units of the data that was fitted; the network multiplies them by {self.scale:g}",
+            "input_scaling": "units of the data that was fitted; the network standardises them itself",
             "output": "probability of each class"
             if self.class_names
-            else "predicted number, in units of the data that was fitted",
+            else "predicted numbers, in units of the data that was fitted",
             "classes": json.dumps(self.class_names, ensure_ascii=False),
         }
         return {f"invariantnet.{name}": value for name, value in facts.items()}
@@ -88,10 +94,20 @@ def export_onnx(deployed: Deployed, path: Path) -> None:
     writable_file(path)
     ours = make_buffers_dense(copy.deepcopy(deployed.network)).cpu()
     network, reference = (_Predicting(deployed, inner).eval() for inner in (folded(ours), ours))
-    example = torch.rand(3, *deployed.input_shape, generator=torch.Generator().manual_seed(0)) / deployed.scale
+    example = torch.rand(3, *deployed.input_shape, generator=torch.Generator().manual_seed(0))
+    example = _like_the_data(example, deployed.network)
     content = _with_metadata(_exported(network, example), deployed.metadata())
-    _check(content, reference, example, max(1.0, abs(deployed.target_scale), abs(deployed.target_mean)))
+    _check(content, reference, example, deployed.unit)
     write_bytes(path, content)
+
+
+def _like_the_data(example: Tensor, network: nn.Module) -> Tensor:
+    """Inputs in the units of the data, where the network knows them."""
+    inner = getattr(network, "network", network)
+    inputs = getattr(inner, "standardize", None)
+    if not isinstance(inputs, Standardize):
+        return example
+    return (example.flatten(1) * inputs.scale.cpu() + inputs.mean.cpu()).reshape(example.shape)
 
 
 class _Predicting(nn.Module):
@@ -100,11 +116,17 @@ class _Predicting(nn.Module):
     def __init__(self, deployed: Deployed, network: nn.Module) -> None:
         super().__init__()
         self.network, self.classifies = network, deployed.likelihood.averages_probabilities
-        self.scale, self.mean = deployed.target_scale, deployed.target_mean
+        self.single = deployed.single
+        if not self.classifies:
+            self.register_buffer("scale", torch.tensor(deployed.target_scale))
+            self.register_buffer("mean", torch.tensor(deployed.target_mean))
 
     def forward(self, x: Tensor) -> Tensor:
         output = self.network(x.flatten(1))
-        return output.softmax(-1) if self.classifies else output[:, 0] * self.scale + self.mean
+        if self.classifies:
+            return output.softmax(-1)
+        means = output.tensor_split(2, dim=-1)[0] * self.get_buffer("scale") + self.get_buffer("mean")
+        return means[:, 0] if self.single else means
 
 
 def _exported(network: nn.Module, example: Tensor) -> bytes:

@@ -19,9 +19,10 @@ from invariantnet._system.typed_json import from_json, to_json
 from invariantnet._system.words import package_version
 from invariantnet.choices import Method, Placement, Pool, Uncertainty
 from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.symmetries.deviation import Deviation
 from invariantnet.training.config import History, Training
 
-FORMAT = 2
+FORMAT = 3
 """Version of the files' layout; files of another version are refused."""
 
 MODEL, RUN, UNFINISHED = "model.safetensors", "run.json", "unfinished"
@@ -39,8 +40,8 @@ class OwnSymmetry:
     """A symmetry that was passed as an object rather than by its name."""
 
     name: str
-    hypothesis: int
-    """Index of the hypothesis that holds its generators."""
+    candidate: int
+    """Index of the candidate that holds its generators."""
 
 
 @dataclass(frozen=True)
@@ -75,30 +76,36 @@ class Learned:
     input_shape: tuple[int, ...]
     n_features_in: int
     outputs: int
-    scale: float
     fingerprint: str
     threads: int
     classes: tuple[bool | int | float | str, ...] | None = None
     feature_names_in: tuple[str, ...] | None = None
-    y_mean: float | None = None
-    y_scale: float | None = None
+    y_mean: tuple[float, ...] | None = None
+    y_scale: tuple[float, ...] | None = None
+    single: bool | None = None
+    """Whether a target is one number rather than a row of them."""
 
 
 @dataclass(frozen=True)
-class HypothesisRecord:
-    """A symmetry that was compared; its generators are among the tensors."""
+class CandidateRecord:
+    """A symmetry that was compared; the generators of a group are among the tensors."""
 
     name: str
     order: int
+    """Elements of the group; 1 for a range without one."""
     shape: tuple[int, ...] | None
+    extents: tuple[str, ...] = ()
+    """Of a range: how far each family reaches, such as `rotation:30`. Functions are not stored, only names."""
+    nodes: int | None = None
+    """Of a range: points of its quadrature, if they were asked for."""
 
 
 @dataclass(frozen=True)
 class Trainings:
     """How the networks of a fit were trained."""
 
-    compared: Training | None
-    """Of the networks that stand for the hypotheses; None where no such networks were compared."""
+    compared: dict[str, Training]
+    """Of the networks that stand for the hypotheses, by the name of their model."""
     final: Training
 
 
@@ -111,11 +118,13 @@ class ModelRecord:
     versions: dict[str, str]
     parameters: Parameters
     learned: Learned
-    hypotheses: tuple[HypothesisRecord, ...]
+    candidates: tuple[CandidateRecord, ...]
     chosen: str
     """Name of the symmetry of the final network."""
     exact: bool
     """Whether the final network is invariant up to rounding."""
+    deviation: Deviation | None
+    """How far a network for a range is from being invariant; None for groups."""
     verdict: str
     posterior: SymmetryPosterior
     training: Trainings
@@ -276,16 +285,17 @@ def versions() -> dict[str, str]:
 
 
 def _check_posterior(record: ModelRecord) -> None:
-    """Raise a ValueError if the posterior is not one over the hypotheses."""
+    """Raise a ValueError if the posterior is not one over the candidates."""
     posterior = record.posterior
-    if posterior.names != tuple(h.name for h in record.hypotheses):
-        raise ValueError("posterior.names are not those of the hypotheses")
+    if posterior.names != tuple(h.name for h in record.candidates):
+        raise ValueError("posterior.names are not those of the candidates")
     if not min(posterior.probabilities, default=-1) >= 0 or abs(sum(posterior.probabilities) - 1) > ROUNDING:
         raise ValueError(f"posterior.probabilities are {posterior.probabilities}, which do not add up to 1")
     for name in ("orders", "probabilities", "log_evidence", "log_evidence_spread"):
         if len(getattr(posterior, name)) != len(posterior.names):
             raise ValueError(f"posterior.{name} has not one value per hypothesis")
-    if posterior.laplace and len(posterior.laplace) != len(posterior.names):
-        raise ValueError("posterior.laplace has not one value per hypothesis")
+    for name in ("laplace", "best_models"):
+        if getattr(posterior, name) and len(getattr(posterior, name)) != len(posterior.names):
+            raise ValueError(f"posterior.{name} has not one value per hypothesis")
     # Fail now if the posterior cannot be formatted later.
     str(posterior), posterior.log_bayes_factors, posterior.within(record.parameters.tolerance)

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from invariantnet._system.words import count_words
-from invariantnet.estimator.persistence import Learned, ModelRecord, OwnSymmetry, Parameters
+from invariantnet.estimator.persistence import CandidateRecord, Learned, ModelRecord, OwnSymmetry, Parameters
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries._closure import (
     TooManyElementsError,
@@ -18,44 +18,91 @@ from invariantnet.symmetries._closure import (
     check_indices,
     check_invertible,
 )
+from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.named import symmetry as named_symmetry
+from invariantnet.symmetries.ranges import MOST_COPIES, AnySymmetry, Range
 
-HYPOTHESES = "hypotheses."
-"""Prefix of the tensors that hold the generators of the hypotheses."""
+CANDIDATES = "candidates."
+"""Prefix of the tensors that hold the generators of the candidates."""
 
 
-def restored_groups(record: ModelRecord, tensors: Mapping[str, Tensor]) -> tuple[list[Group], Group]:
-    """Rebuild the hypotheses of a record, and check that they act on its inputs.
+class NotRegisteredError(ValueError):
+    """A model has a range of the user's own that this program does not know yet."""
+
+
+def restored_symmetries(
+    record: ModelRecord, tensors: Mapping[str, Tensor]
+) -> tuple[list[AnySymmetry], AnySymmetry]:
+    """Rebuild the candidates of a record, and check that they act on its inputs.
 
     Args:
         record: The record of a model.
         tensors: Its tensors.
 
     Returns:
-        All hypotheses, and the chosen one among them.
+        All candidates, and the chosen one among them.
 
     Raises:
+        NotRegisteredError: If a range of the user's own is not registered.
         ValueError: If generators are no group's, act on other inputs, or generate another number of elements.
     """
-    groups = [
-        Group(h.name, tensors[f"{HYPOTHESES}{k}"].numpy(), h.shape, known_order=h.order)
-        for k, h in enumerate(record.hypotheses)
-    ]
-    chosen = next((g for g in groups if g.name == record.chosen), None)
-    if chosen is None:
-        raise ValueError(f"{record.chosen!r} is not among the hypotheses")
     _check_learned(record.learned)
-    _check_hypotheses(groups, record.learned.n_features_in)
-    _check_order(chosen)
-    return groups, chosen
+    found = [_restored(h, tensors.get(f"{CANDIDATES}{k}")) for k, h in enumerate(record.candidates)]
+    chosen = next((s for s in found if s.name == record.chosen), None)
+    if chosen is None:
+        raise ValueError(f"{record.chosen!r} is not among the candidates")
+    groups = [s.group if isinstance(s, Range) else s for s in found]
+    _check_candidates([group for group in groups if group is not None], record.learned.n_features_in)
+    for symmetry in found:
+        if symmetry.dim != record.learned.n_features_in:
+            raise ValueError(f"{symmetry.name} acts on {symmetry.dim} numbers, not {record.learned.n_features_in}")
+    of_chosen = chosen.group if isinstance(chosen, Range) else chosen
+    if of_chosen is not None:
+        _check_order(of_chosen)
+    return found, chosen
 
 
-def constructor_arguments(stored: Parameters, groups: Sequence[Group], backbone: object) -> dict[str, Any]:
+def _restored(stored: CandidateRecord, generators: Tensor | None) -> AnySymmetry:
+    group = None
+    parts = stored.name.split("+")
+    own = parts[: len(parts) - len(stored.extents)]
+    if own:
+        if generators is None:
+            raise ValueError(f"the generators of {stored.name} are missing")
+        group = Group("+".join(own), generators.numpy(), stored.shape, known_order=stored.order)
+    if not stored.extents:
+        assert group is not None
+        return group
+    if stored.shape is None:
+        raise ValueError(f"the range {stored.name} has no shape")
+    if group is not None and group.order > MOST_COPIES:
+        raise ValueError(f"{stored.name} has too many copies")
+    ranges = [_named_range(extent, stored.shape) for extent in stored.extents]
+    return Range(tuple(e for r in ranges for e in r.extents), stored.shape, group, stored.nodes)
+
+
+def _named_range(extent: str, shape: tuple[int, ...]) -> Range:
+    family = extent.partition(":")[0]
+    if family not in FAMILIES:
+        raise NotRegisteredError(
+            f"this model has a range of your own, {extent}: call register_range({family!r}, …) first, as no "
+            "code is stored."
+        )
+    found = named_symmetry(extent, shape)
+    if not isinstance(found, Range):
+        raise ValueError(f"{extent} is no range")
+    return found
+
+
+def constructor_arguments(
+    stored: Parameters, candidates: Sequence[AnySymmetry], backbone: object
+) -> dict[str, Any]:
     """Turn stored parameters into the arguments of an estimator.
 
     Args:
         stored: The parameters.
-        groups: The hypotheses, which symmetries that were passed as objects refer to.
+        candidates: The candidates, which symmetries that were passed as objects refer to.
         backbone: What to pass for a backbone of the user's own.
 
     Returns:
@@ -64,11 +111,15 @@ def constructor_arguments(stored: Parameters, groups: Sequence[Group], backbone:
     symmetries: Any = stored.symmetries
     if not isinstance(symmetries, str):
         symmetries = [
-            replace(groups[s.hypothesis], name=s.name) if isinstance(s, OwnSymmetry) else s for s in symmetries
+            _as_passed(candidates[s.candidate], s.name) if isinstance(s, OwnSymmetry) else s for s in symmetries
         ]
     prior = list(stored.prior) if isinstance(stored.prior, tuple) else stored.prior
     values = {**vars(stored), "symmetries": symmetries, "prior": prior}
     return values if stored.backbone is not None else {**values, "backbone": backbone}
+
+
+def _as_passed(candidate: AnySymmetry, name: str) -> AnySymmetry:
+    return candidate if isinstance(candidate, Range) else replace(candidate, name=name)
 
 
 def learned_attributes(learned: Learned) -> dict[str, Any]:
@@ -90,11 +141,12 @@ def _check_learned(learned: Learned) -> None:
         raise ValueError(f"{len(learned.feature_names_in)} names of {dim} features")
     if learned.classes is not None and len(learned.classes) != learned.outputs:
         raise ValueError(f"{len(learned.classes)} classes for {learned.outputs} outputs")
-    if not learned.scale > 0:
-        raise ValueError(f"a scale of {learned.scale}")
+    for numbers in (learned.y_mean, learned.y_scale):
+        if numbers is not None and 2 * len(numbers) != learned.outputs:
+            raise ValueError(f"{len(numbers)} scales for {learned.outputs} outputs")
 
 
-def _check_hypotheses(groups: Sequence[Group], dim: int) -> None:
+def _check_candidates(groups: Sequence[Group], dim: int) -> None:
     for group in groups:
         if group.dim != dim:
             raise ValueError(f"{group.name} acts on {group.dim} numbers, an input has {dim}")

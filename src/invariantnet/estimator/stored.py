@@ -16,30 +16,35 @@ from invariantnet.estimator.onnx import Deployed, export_onnx
 from invariantnet.estimator.persistence import (
     MODEL,
     RUN,
-    HypothesisRecord,
+    UNFINISHED,
+    CandidateRecord,
     Learned,
     ModelRecord,
     OwnSymmetry,
     Parameters,
     Trainings,
     check_digest,
+    interrupted,
     read_model_record,
     read_tensors,
     versions,
     write_model,
 )
 from invariantnet.estimator.restoring import (
-    HYPOTHESES,
+    CANDIDATES,
+    NotRegisteredError,
     constructor_arguments,
     learned_attributes,
-    restored_groups,
+    restored_symmetries,
 )
+from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn import Ensemble
-from invariantnet.nn.ensemble import PREFIX
 from invariantnet.nn.folding import is_exact
+from invariantnet.symmetries.deviation import Deviation
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.config import History
 
 Backbone = Callable[[tuple[int, ...], int], nn.Module]
@@ -62,18 +67,19 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
     backbone: str | Backbone
     hidden: int
     method: str
-    symmetries: str | Sequence[str | Group]
+    symmetries: str | Sequence[str | AnySymmetry]
     input_shape_: tuple[int, ...]
     n_features_in_: int
     outputs_: int
-    scale_: float
     fingerprint_: str
     threads_: int
-    hypotheses_: list[Group]
-    symmetry_: Group
+    candidates_: list[AnySymmetry]
+    hypotheses_: list[Hypothesis]
+    symmetry_: AnySymmetry
     posterior_: SymmetryPosterior
     history_: History
     network_: nn.Module
+    deviation_: Deviation | None
 
     def save(self, folder: str | Path) -> None:
         """Write `model.safetensors` and `run.json` into a folder.
@@ -110,9 +116,11 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("this model has a backbone of your own: pass it to load, as no code is stored.")
         try:
             estimator = cls._from_record(record, tensors, backbone)
-        except BackboneError:
+        except (BackboneError, NotRegisteredError):
             raise
         except Exception as error:  # the files of a stranger can hold anything anywhere
+            if (folder / UNFINISHED).exists():
+                raise interrupted(folder) from None
             fault = next(iter(str(error).splitlines()), type(error).__name__)
             raise ValueError(f"{folder}: {RUN} and {MODEL} do not fit together ({fault}): fit again.") from None
         check_digest(folder, MODEL, record.model_sha256)
@@ -142,12 +150,16 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
         """The network for `symmetry_`, untrained."""
 
     @abstractmethod
-    def _module(self, hidden: int, **options: Any) -> nn.Module:
-        """The backbone, untrained."""
+    def _backbone_of_the_final_network(self) -> nn.Module:
+        """The network that is averaged over `symmetry_`, untrained."""
+
+    @abstractmethod
+    def _combine_symmetries_and_models(self) -> None:
+        """Set `hypotheses_` from `candidates_`."""
 
     def _deployed(self) -> Deployed:
         """What an exported network is and means."""
-        return Deployed(self.network_, self.likelihood, self.input_shape_, self.scale_, self.symmetry_.name)
+        return Deployed(self.network_, self.likelihood, self.input_shape_, self.symmetry_.name)
 
     def _to_record(self) -> ModelRecord:
         return ModelRecord(
@@ -155,9 +167,10 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
             versions=versions(),
             parameters=self._stored_parameters(),
             learned=self._learned(),
-            hypotheses=tuple(HypothesisRecord(g.name, g.order, g.shape) for g in self.hypotheses_),
+            candidates=tuple(map(_candidate_record, self.candidates_)),
             chosen=self.symmetry_.name,
             exact=is_exact(self.network_),
+            deviation=self.deviation_,
             verdict=self.posterior_.verdict,
             posterior=self.posterior_,
             training=self.trainings,
@@ -168,25 +181,28 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
         values = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if callable(values["backbone"]):
             values["backbone"] = None
-        if isinstance(values["symmetries"], Group):
+        if isinstance(values["symmetries"], Group | Range):
             values["symmetries"] = (values["symmetries"],)
         if not isinstance(values["symmetries"], str):
-            # Equal groups were compared once, under one of their names.
-            values["symmetries"] = tuple(
-                OwnSymmetry(g.name, self.hypotheses_.index(g)) if isinstance(g, Group) else g
-                for g in values["symmetries"]
-            )
+            values["symmetries"] = tuple(self._stored_symmetry(s) for s in values["symmetries"])
         if not isinstance(values["random_state"], int | None):
             values["random_state"] = None
         return Parameters(**values)
 
+    def _stored_symmetry(self, symmetry: str | AnySymmetry) -> str | OwnSymmetry:
+        if isinstance(symmetry, str):
+            return symmetry
+        # Equal groups were compared once, under one of their names; a range of no extent under that of its group.
+        if isinstance(symmetry, Range) and symmetry.exact:
+            return symmetry.name
+        return OwnSymmetry(symmetry.name, self.candidates_.index(symmetry))
+
     def _learned(self) -> Learned:
-        optional = ("classes", "feature_names_in", "y_mean", "y_scale")
+        optional = ("classes", "feature_names_in", "y_mean", "y_scale", "single")
         return Learned(
             input_shape=self.input_shape_,
             n_features_in=self.n_features_in_,
             outputs=self.outputs_,
-            scale=self.scale_,
             fingerprint=self.fingerprint_,
             threads=self.threads_,
             **{name: _plain(getattr(self, f"{name}_", None)) for name in optional},
@@ -194,8 +210,10 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _tensors(self) -> dict[str, Tensor]:
         found = {f"{NETWORK}{name}": value for name, value in self.network_.state_dict().items()}
-        for k, group in enumerate(self.hypotheses_):
-            found[f"{HYPOTHESES}{k}"] = torch.from_numpy(group.generators)
+        for k, symmetry in enumerate(self.candidates_):
+            group = symmetry.group if isinstance(symmetry, Range) else symmetry
+            if group is not None:
+                found[f"{CANDIDATES}{k}"] = torch.from_numpy(group.generators)
         # Copies: safetensors refuses tensors that share memory, such as those of a layer used twice.
         return {name: value.detach().cpu().contiguous().clone() for name, value in found.items()}
 
@@ -203,12 +221,16 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
     def _from_record(cls, record: ModelRecord, tensors: dict[str, Tensor], backbone: Backbone | None) -> Self:
         if missing := [name for name in cls.learned_fields if getattr(record.learned, name) is None]:
             raise ValueError(f"{', '.join(missing)} of an {cls.__name__} is missing")
-        groups, chosen = restored_groups(record, tensors)
-        estimator = cls(**constructor_arguments(record.parameters, groups, backbone))
+        candidates, chosen = restored_symmetries(record, tensors)
+        estimator = cls(**constructor_arguments(record.parameters, candidates, backbone))
         for name, value in learned_attributes(record.learned).items():
             setattr(estimator, name, value)
-        estimator.hypotheses_, estimator.symmetry_ = groups, chosen
+        estimator.candidates_, estimator.symmetry_ = candidates, chosen
         estimator.posterior_, estimator.history_ = record.posterior, record.history
+        estimator.deviation_ = record.deviation
+        estimator._combine_symmetries_and_models()
+        if unknown := {*record.posterior.best_models} - {h.model.name for h in estimator.hypotheses_}:
+            raise ValueError(f"no model is called {min(unknown)[:60]!r}")
         weights = {n.removeprefix(NETWORK): t for n, t in tensors.items() if n.startswith(NETWORK)}
         estimator.network_ = estimator._restored_network(weights)
         return estimator
@@ -242,14 +264,22 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
         if self.method == "paper":
             if weights["0.A"].shape[1:] != (self.hidden,):
                 raise ValueError(f"weights of shape {tuple(weights['0.A'].shape)} for {self.hidden} neurons")
-            size = 4 * len(self.hypotheses_) * self.n_features_in_ * self.hidden
+            size = 4 * len(self.candidates_) * self.n_features_in_ * self.hidden
             must_fit(size, "the network", "fit a smaller one")
             return
         with torch.device("meta"):
-            promised = sum(v.numel() for v in self._module(self.hidden).state_dict().values())
-        there = sum(v.numel() for name, v in weights.items() if not name.startswith(PREFIX))
-        if there != promised:
+            promised = sum(v.numel() for v in self._backbone_of_the_final_network().state_dict().values())
+        own = [v for name, v in weights.items() if name.removeprefix("network.").startswith("module.")]
+        if (there := sum(v.numel() for v in own)) != promised:
             raise ValueError(f"{there} weights for a network of {promised}")
+
+
+def _candidate_record(symmetry: AnySymmetry) -> CandidateRecord:
+    if isinstance(symmetry, Group):
+        return CandidateRecord(symmetry.name, symmetry.order, symmetry.shape)
+    order = 1 if symmetry.group is None else symmetry.group.order
+    extents = tuple(extent.name for extent in symmetry.extents)
+    return CandidateRecord(symmetry.name, order, symmetry.shape, extents, symmetry.nodes)
 
 
 def _plain(value: Any) -> Any:

@@ -9,9 +9,11 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 
-from invariantnet.choices import Placement, Pool, Uncertainty
+from invariantnet.choices import BackboneName, Placement, Pool, Uncertainty
 from invariantnet.data.arrays import DiskArray, not_finite
+from invariantnet.inference.models import MODEL_NAMES
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.ranges import Range
 from invariantnet.symmetries.shapes import channels_last
 
 COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
@@ -94,6 +96,17 @@ def as_column(y: Any, examples: int) -> np.ndarray:
     return np.asarray(values)
 
 
+def as_numbers(y: Any, examples: int) -> np.ndarray:
+    """One finite number per input, or a row of several."""
+    values = as_numpy(y) if isinstance(y, Tensor) else np.asarray(y)
+    if values.ndim != 2 or values.shape[1] < 2:
+        return as_column(y, examples)
+    if len(values) != examples:
+        raise ValueError(f"{examples} inputs, but {len(values)} targets: pass one row of targets per input.")
+    assert_all_finite(values, input_name="y")
+    return values
+
+
 def check_parameters(estimator: Any) -> None:
     """A ValueError for the first parameter that cannot be."""
     choices: dict[str, tuple[Any, ...]] = {
@@ -101,7 +114,9 @@ def check_parameters(estimator: Any) -> None:
         "placement": get_args(Placement),
         "pool": get_args(Pool),
         "uncertainty": ("none",) if estimator.method == "paper" else get_args(Uncertainty),
-        "backbone": (estimator.backbone,) if callable(estimator.backbone) else ("mlp", "cnn"),
+        "backbone": (estimator.backbone,)
+        if callable(estimator.backbone)
+        else (*get_args(BackboneName), *MODEL_NAMES),
     }
     for name, allowed in choices.items():
         if getattr(estimator, name) not in allowed:
@@ -114,15 +129,15 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"n_jobs is {estimator.n_jobs!r}: pass a whole number of processes, at least 1.")
     symmetries = estimator.symmetries
     for symmetry in symmetries if isinstance(symmetries, Sequence) else [symmetries]:
-        if not isinstance(symmetry, str | Group):
-            raise ValueError(f"{symmetry!r} is not a symmetry: pass names of the catalogue, or a Group.")
+        if not isinstance(symmetry, str | Group | Range):
+            raise ValueError(f"{symmetry!r} is not a symmetry: pass names of the catalogue, a Group or a Range.")
     shape = (1,) if estimator.input_shape is None else estimator.input_shape
     if not isinstance(shape, tuple | list) or not all(isinstance(n, int | np.integer) for n in shape):
         raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")
     if np.asarray(estimator.prior).dtype.kind not in "iuf":
         raise ValueError(f"prior is {estimator.prior!r}: pass a positive number, or one for each hypothesis.")
-    if estimator.method == "paper" and estimator.backbone != "mlp":
-        raise ValueError("method 'paper' has the layer of the paper: leave backbone at 'mlp'.")
+    if estimator.method == "paper" and estimator.backbone not in ("auto", "mlp"):
+        raise ValueError("method 'paper' has the layer of the paper: leave backbone at 'auto'.")
     if estimator.method != "evidence" and (estimator.tolerance or estimator.second_opinion):
         raise ValueError("tolerance and second_opinion are for method 'evidence': leave them out.")
     if estimator.method == "paper" and np.any(np.asarray(estimator.prior) != 1):

@@ -37,15 +37,15 @@ class Fit:
     method: Method = "evidence"
     """How symmetries are compared: by the predictions of networks for each; by π learned on held-out data; or by
     the layer of the paper."""
-    backbone: BackboneName = "mlp"
-    """The network that is made invariant: one hidden layer, or convolutions."""
+    backbone: BackboneName = "auto"
+    """The network that is made invariant: hidden layers, convolutions, or whichever of them predicts best."""
     hidden: int = 100
     """Width of the hidden layer."""
     n_networks: int = 2
     """Networks per symmetry: fewer if the first one settles it, up to four times as many while the verdict is
     open."""
     epochs: int | None = None
-    """Passes of the final training; by default 50, or 12 with convolutions, and more where the data is small."""
+    """Passes of the final training; by default as many as suit the network, and more where the data is small."""
     out: Path = Path("runs/fit")
     """Folder for the model, the record and the report."""
     examples: int | None = None
@@ -135,6 +135,8 @@ class Fit:
 def _invariance(model: "ModelRecord") -> str:
     if model.exact:
         return f"invariant to {model.chosen}"
+    if model.deviation is not None:
+        return f"invariant to {model.chosen} (measured: probabilities change by {model.deviation})"
     how = "a mixture of schemes, most of all" if model.parameters.method == "paper" else "nearly invariant to"
     return f"{how} {model.chosen}"
 

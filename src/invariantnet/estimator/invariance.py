@@ -1,0 +1,38 @@
+"""How invariant a fitted network is, measured."""
+
+from torch import Tensor, nn
+
+from invariantnet.data.arrays import DiskArray, read
+from invariantnet.likelihoods import Likelihood
+from invariantnet.symmetries.deviation import Deviation, affordable_positions, deviation
+from invariantnet.symmetries.ranges import AnySymmetry, Range
+from invariantnet.training.loop import predict
+
+INPUTS = 50
+"""Inputs to measure on: enough to find a typical change, and few enough to move each of them dozens of times."""
+
+
+def network_deviation(
+    network: nn.Module, symmetry: AnySymmetry, x: Tensor | DiskArray, likelihood: Likelihood
+) -> Deviation | None:
+    """Measure how far a network is from being invariant inside the range that it pools over.
+
+    Args:
+        network: A fitted network.
+        symmetry: What it was made invariant to.
+        x: Flat inputs; evenly spaced ones of them are used.
+        likelihood: Says what the outputs mean.
+
+    Returns:
+        The change of probabilities, or of predictions in standard deviations of the target; None for groups, to
+        which networks are exactly invariant, and without inputs.
+    """
+    if not isinstance(symmetry, Range) or not len(x):
+        return None
+
+    def predicted(inputs: Tensor) -> Tensor:
+        output = predict(network, inputs, likelihood)
+        return output.exp() if likelihood.averages_probabilities else output.tensor_split(2, dim=-1)[0]
+
+    inputs = read(x[:: max(1, len(x) // INPUTS)])[:INPUTS]
+    return deviation(predicted, symmetry, inputs, affordable_positions(symmetry, len(inputs)))
