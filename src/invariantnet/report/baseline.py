@@ -15,9 +15,8 @@ from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.validation import seed_from
 from invariantnet.nn import Ensemble
 from invariantnet.symmetries.catalogue import TRIVIAL
-from invariantnet.symmetries.group import Group
 from invariantnet.training.loop import device_of
-from invariantnet.uncertainty import networks_to_train, train_uncertain
+from invariantnet.uncertainty import train_uncertain, training_steps
 
 
 def needs_baseline(clf: InvariantClassifier) -> bool:
@@ -41,14 +40,16 @@ def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndar
     device, config = device_of(clf.network_, torch.device("cpu")), clf.trainings.final
     values, codes, weights, _ = merge_duplicates(x, np.searchsorted(clf.classes_, y))
     weight = None if weights is None else torch.from_numpy(weights).to(device)
-    examples = Examples(as_inputs(values).to(device), torch.from_numpy(codes).to(device), weight)
-    steps = config.steps(len(examples)) * networks_to_train(clf.uncertainty)
+    inputs = as_inputs(values)
+    clf.measure_inputs(inputs)
+    examples = Examples(inputs.to(device), torch.from_numpy(codes).to(device), weight)
+    steps = training_steps(config, len(examples), clf.uncertainty)
     with (
         threads(clf.threads_),
         training_bar(steps, "the same network without the symmetry", visible=clf.verbose > 0) as on_step,
     ):
         network, _ = train_uncertain(
-            lambda: clf.make_network(_no_symmetry(clf)),
+            lambda: clf.make_network(clf.without_symmetry()),
             examples,
             config,
             seed_from(clf.random_state),
@@ -72,10 +73,6 @@ def restore_baseline(clf: InvariantClassifier, weights: Mapping[str, Tensor]) ->
     Raises:
         RuntimeError: If the weights are those of another network.
     """
-    network = Ensemble.for_state(clf.make_network(_no_symmetry(clf)), weights, clf.likelihood)
+    network = Ensemble.for_state(clf.make_network(clf.without_symmetry()), weights, clf.likelihood)
     network.load_state_dict(weights)
     return network.eval()
-
-
-def _no_symmetry(clf: InvariantClassifier) -> Group:
-    return next(g for g in clf.hypotheses_ if g.name == TRIVIAL)

@@ -12,8 +12,9 @@ from invariantnet.estimator import InvariantClassifier
 from invariantnet.inference.prices import predict_moved
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Ensemble
-from invariantnet.symmetries.group import Group, transform
+from invariantnet.symmetries.group import transform
 from invariantnet.symmetries.measure import Measure
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.loop import log_probabilities
 
 SHOWN = 8
@@ -130,7 +131,7 @@ def evaluate(
         unknown=unknown,
         accuracy=Accuracies(
             *(
-                {g.name: _accuracy(network, g, inputs, labels) for g in clf.hypotheses_}
+                {g.name: _accuracy(network, g, inputs, labels) for g in clf.candidates_}
                 for network in (clf.network_, baseline)
             )
         ),
@@ -151,14 +152,17 @@ def shortened(name: object) -> str:
     return f"{text[:LONGEST_NAME]}…" if len(text) > LONGEST_NAME else text
 
 
-def shown_symmetry(clf: InvariantClassifier) -> Group:
+def shown_symmetry(clf: InvariantClassifier) -> AnySymmetry:
     """The symmetry whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
-    return clf.symmetry_ if clf.symmetry_.order > 1 else clf.hypotheses_[-1]
+    return clf.symmetry_ if clf.symmetry_.copies > 1 else clf.candidates_[-1]
 
 
-def shown_copies(group: Group, x: Tensor) -> Tensor:
-    """Copies of one input, of shape (1, dim), under some elements of a group."""
-    elements = Measure.of([group], sampled=COPIES).elements[:COPIES]
+def shown_copies(symmetry: AnySymmetry, x: Tensor) -> Tensor:
+    """Copies of one input, of shape (1, dim), under some elements of a group, or along a range."""
+    if isinstance(symmetry, Range):
+        shares = torch.linspace(-1, 1, COPIES).tolist()
+        return torch.cat([x, *(symmetry.move(x, (share,) * symmetry.parameters) for share in shares[1:])])
+    elements = Measure.of([symmetry], sampled=COPIES).elements[:COPIES]
     copies: Tensor = transform(x, elements)[0]
     return copies
 
@@ -169,7 +173,7 @@ def _first_of_each_class(codes: np.ndarray) -> list[int]:
     return sorted(first.tolist())[:SHOWN]
 
 
-def _accuracy(network: nn.Module, group: Group, x: Tensor | DiskArray, y: Tensor) -> float:
+def _accuracy(network: nn.Module, group: AnySymmetry, x: Tensor | DiskArray, y: Tensor) -> float:
     return Categorical().score(predict_moved(network, group, x, Categorical()).cpu(), y)
 
 

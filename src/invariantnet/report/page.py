@@ -12,10 +12,12 @@ from torch import nn
 from invariantnet._system.words import count_words
 from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.persistence import ModelRecord
+from invariantnet.inference.kinds import kind_of
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.metrics import CalibrationBin
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report import charts
+from invariantnet.report.class_table import class_table
 from invariantnet.report.evaluation import (
     Doubt,
     Evaluation,
@@ -27,12 +29,15 @@ from invariantnet.report.pictures import brightness, thumbnail
 from invariantnet.report.posterior_charts import (
     evidence_chart,
     laplace_chart,
+    models_chart,
     posterior_chart,
     race_chart,
+    range_charts,
     words,
 )
 from invariantnet.report.tryit import LeftOutError, TryIt, class_names, try_it
 from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
+from invariantnet.symmetries.families import FAMILIES
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +118,9 @@ def render(subject: Subject) -> str:
         invariance=_invariance(model),
         posterior_chart=posterior_chart(posterior),
         evidence_chart=evidence_chart(posterior),
+        range_charts=range_charts(posterior),
+        models_chart=models_chart(posterior),
+        by_class=class_table(posterior),
         laplace_chart=laplace_chart(posterior),
         laplace_words=_laplace_words(posterior),
         race_chart=race_chart(posterior),
@@ -136,13 +144,16 @@ def _invariance(model: ModelRecord) -> str:
         return f"is exactly invariant to {model.chosen}"
     if model.parameters.method == "paper":
         return f"mixes weight-sharing schemes, most of all {model.chosen}, so it is not exactly invariant,"
+    if model.deviation is not None:
+        changes = f"its probabilities change by {model.deviation} (measured)"
+        return f"is nearly invariant to {model.chosen}: inside the range, {changes},"
     return f"is averaged over {SAMPLED} sampled elements of {model.chosen}, so it is nearly invariant to it,"
 
 
 def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
-    if posterior.learned_nothing:
+    if not posterior.learned:
         return "No network has learned to predict the labels, so they say nothing about symmetries."
-    p = max(posterior.probabilities)
+    p = posterior.certainty
     found = f"{words(posterior.favourite)}, with probability {p:.3f}" if p < 0.9995 else words(posterior.favourite)
     if posterior.strength == "inconclusive":
         return f"The data does not decide: {found} is the favourite."
@@ -156,7 +167,10 @@ def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
 
 def _explained(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """What the symmetries of the catalogue are."""
-    return [(name, CATALOGUE[name].description) for name in names if name in CATALOGUE and name != TRIVIAL]
+    parts = dict.fromkeys(part for name in names for part in kind_of(name).split("+") if part != TRIVIAL)
+    described = {name: entry.description for name, entry in CATALOGUE.items()}
+    described |= {name: f"{family.description}, in {family.counts}" for name, family in FAMILIES.items()}
+    return [(part, described[part]) for part in parts if part in described]
 
 
 def _network_names(chosen: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 
 from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.report import charts
 from invariantnet.symmetries.catalogue import TRIVIAL
 
@@ -46,6 +47,18 @@ def evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
     return _behind(rows, "Log evidence against the best: ")
 
 
+def models_chart(posterior: SymmetryPosterior) -> Markup | None:
+    """Draw how far each model is behind the best; None where only one was compared."""
+    if len(posterior.models) < 2:
+        return None
+    best = posterior.models[0].log_evidence
+    rows = [
+        charts.Bar(m.name, m.log_evidence - best, f"{m.log_evidence - best:.1f}", strong=m is posterior.models[0])
+        for m in posterior.models
+    ]
+    return _behind(rows, "Log evidence of each kind of network against the best: ")
+
+
 def laplace_chart(posterior: SymmetryPosterior) -> Markup | None:
     """Draw the second opinion against its best; None if it was not asked for."""
     if not posterior.laplace:
@@ -73,6 +86,26 @@ def race_chart(posterior: SymmetryPosterior) -> Markup | None:
         f"{line.label} {line.points[-1][1]:.0f} after {ticks[len(line.points) - 1]} labels" for line in found
     )
     return charts.lines(found, ticks, alt)
+
+
+def range_charts(posterior: SymmetryPosterior) -> list[tuple[str, Markup]]:
+    """Draw the evidence against the value of every range: a sentence and a curve for each."""
+    return [(_reach(found), _range_chart(found)) for found in posterior.ranges.values()]
+
+
+def _reach(found: RangePosterior) -> str:
+    about = f"{found.family}: {found.words}" if found.words else found.family
+    return f"{about}; larger ones cost accuracy" if found.costs_beyond else about
+
+
+def _range_chart(found: RangePosterior) -> Markup:
+    best = max(found.log_evidence)
+    points = tuple((float(k), value - best) for k, value in enumerate(found.log_evidence))
+    ticks = ["none", *(found.with_unit(value) for value in found.values[1:])]
+    alt = f"Log evidence against the best, by the largest {found.family}: " + ", ".join(
+        f"{tick} {value:.1f}" for tick, (_, value) in zip(ticks, points, strict=True)
+    )
+    return charts.lines([charts.Line(found.family, points)], ticks, alt)
 
 
 def _behind(rows: Sequence[charts.Bar], what: str) -> Markup:

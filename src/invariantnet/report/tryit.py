@@ -93,7 +93,8 @@ def class_names(clf: InvariantClassifier) -> list[str]:
 
 def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
     """Buttons: the usual moves of images, and the generators of the candidates."""
-    candidates = [g for g in clf.hypotheses_ if g.order > 1 and "+" not in g.name and not g.is_matrix_group]
+    groups = [g for g in clf.candidates_ if isinstance(g, Group) and g.order > 1]
+    candidates = [g for g in groups if "+" not in g.name and not g.is_matrix_group]
     found = _moves_of_images(clf.input_shape_) if any(map(_moves_images, candidates)) else []
     for group in candidates:
         for i, generator in enumerate(group.generators):
