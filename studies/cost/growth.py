@@ -16,12 +16,11 @@ from torch import nn
 from invariantnet._system.torch_state import seeded
 from invariantnet.data.examples import Examples
 from invariantnet.inference import Evidence, gather_evidence
-from invariantnet.inference.hypotheses import hypotheses
-from invariantnet.inference.models import DECAYED
+from invariantnet.inference.hypotheses import MOST_COPIES, Hypothesis, with_joins
+from invariantnet.inference.models import MLPS
 from invariantnet.inference.rules import GROWTH
 from invariantnet.nn import Symmetrized, mlp
 from invariantnet.symmetries import lookup as catalogue
-from invariantnet.symmetries.group import Group
 from studies.cost.timing import best_times, peak_megabytes, training_step
 from studies.framework import Claim, Part, Study
 from studies.framework.drawing import COLORS
@@ -36,6 +35,8 @@ SHAPES = {784: (28, 28), 3136: (56, 56), 12544: (112, 112), 37632: (3, 112, 112)
 """Shapes of images by their number of inputs."""
 BATCH, HIDDEN = 64, 100
 """Of the steps; under rot90, 100 features are 400 units."""
+MODEL = MLPS[0]
+"""The model of every hypothesis: several would multiply the cost, until all but one are dropped."""
 MANY_POINTS = 5
 """A panel with this many points shows every second number below its axis."""
 
@@ -64,16 +65,17 @@ class Record:
 
 
 def comparison(n: int, names: Sequence[str], shape: tuple[int, ...] = (8, 8)) -> float:
-    """CPU seconds of a comparison of the named groups, one network each."""
+    """CPU seconds of a comparison of the named groups, one model and one network each."""
     x, y = torch.rand(n, int(np.prod(shape))), torch.randint(2, (n,))
-    groups = hypotheses([catalogue.symmetry(name, shape) for name in names], closed=False)
+    symmetries = with_joins([catalogue.symmetry(name, shape) for name in names], closed=False)
+    hypotheses = [Hypothesis(symmetry, MODEL) for symmetry in symmetries]
 
-    def make(group: Group) -> nn.Module:
-        return Symmetrized(mlp(shape, 2, 32, units=8 // group.order), [group])
+    def make(hypothesis: Hypothesis) -> nn.Module:
+        return Symmetrized(mlp(shape, 2, 32, units=8 // hypothesis.copies), [hypothesis.symmetry], pool="max")
 
     start = time.process_time()
     config = Evidence(n_networks=1, sure=0.0, margin=np.inf)
-    gather_evidence(make, groups, Examples(x, y), config=config)
+    gather_evidence(make, hypotheses, Examples(x, y), config=config)
     return time.process_time() - start
 
 
@@ -159,8 +161,8 @@ class LargeProblem:
     inputs: int = 3 * 224 * 224
     hypotheses: int = 10
     networks: int = 2
-    epochs: int = DECAYED.training.epochs
-    units: int = round(8 * 100 * DECAYED.width)
+    epochs: int = MODEL.training.epochs
+    units: int = MOST_COPIES * HIDDEN
 
     @property
     def passes(self) -> float:

@@ -1,7 +1,7 @@
 """How much memory does `invariantnet fit` take on a file of 10 GB?
 
 The images have 3×128×128 bytes: noise whose upper or lower half is darker. The fit is a process of its own that
-may have 2 GB of data (RLIMIT_DATA): hypotheses {none, rot90}, one network each, then one epoch of the chosen
+may have 2 GB of data (RLIMIT_DATA): {none, rot90} with MLPs, one network each, then one epoch of the chosen
 network and one of the plain one. Resident memory is the process' own peak, with mapped files; its anonymous part
 is sampled.
 """
@@ -78,7 +78,18 @@ def make(folder: Path, recipe: FileRecipe) -> int:
 
 def fit(folder: Path) -> tuple[int, int, int]:
     """Run the fit; return its seconds, and its peaks of resident and anonymous memory in megabytes."""
-    options = ["--symmetries", "rot90", "--n-networks", "1", "--epochs", "1", "--hidden", "16"]
+    options = [
+        "--symmetries",
+        "rot90",
+        "--backbone",
+        "mlp",
+        "--n-networks",
+        "1",
+        "--epochs",
+        "1",
+        "--hidden",
+        "16",
+    ]
     command = [sys.executable, "-m", "invariantnet", "fit", str(folder), *options, "--test-share", "0.05"]
     start, resident, anonymous = time.perf_counter(), 0, 0
     child = subprocess.Popen(

@@ -15,10 +15,10 @@ FOLDERS = {
         "mixture",
         "uncertainty",
         "learning",
-        "regularisation",
     ),
     "truth": ("null_and_power", "simulations", "panel", "cost_of_auto"),
-    "discovery": ("discovery",),
+    "ranges": ("reach", "half_turns", "shifted_waves", "cost_of_ladder"),
+    "discovery": ("hidden_groups",),
     "cost": ("step_times", "verdict", "by_hand", "growth", "larger_than_memory", "basis"),
     "reliability": ("faults", "fuzz", "load", "mutants", "coverage"),
 }

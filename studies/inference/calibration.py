@@ -15,7 +15,7 @@ from torch import nn
 
 from invariantnet._system.torch_state import seeded
 from invariantnet.estimator import InvariantClassifier
-from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.inference.hypotheses import with_joins
 from invariantnet.nn import Symmetrized
 from invariantnet.symmetries import lookup as catalogue
 from studies.framework import Claim, Part, Study
@@ -90,7 +90,7 @@ def recipes(seed: int) -> list[CalibrationRecipe]:
 
 
 def _truths(shape: tuple[int, ...], names: tuple[str, ...]) -> list[str]:
-    return [g.name for g in hypotheses([catalogue.symmetry(name, shape) for name in names])]
+    return [g.name for g in with_joins([catalogue.symmetry(name, shape) for name in names])]
 
 
 def synthetic(recipe: CalibrationRecipe) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +103,7 @@ def synthetic(recipe: CalibrationRecipe) -> tuple[np.ndarray, np.ndarray]:
         Inputs and labels.
     """
     shape, names = FAMILIES[recipe.family]
-    groups = hypotheses([catalogue.symmetry(name, shape) for name in names])
+    groups = with_joins([catalogue.symmetry(name, shape) for name in names])
     group = next(g for g in groups if g.name == recipe.truth)
     words = f"{recipe.family} {recipe.truth} {recipe.difficulty}"
     seed = int(np.random.SeedSequence([recipe.seed, recipe.n, *words.encode()]).generate_state(1)[0])
@@ -123,10 +123,8 @@ def synthetic(recipe: CalibrationRecipe) -> tuple[np.ndarray, np.ndarray]:
 def run(recipe: CalibrationRecipe) -> list[Record]:
     """Ask for the posterior of one data set."""
     shape, names = FAMILIES[recipe.family]
-    clf = InvariantClassifier(
-        names, shape, hidden=HIDDEN, epochs=1, second_opinion=True, random_state=recipe.seed
-    ).fit(*synthetic(recipe))
-    found = clf.posterior_
+    clf = InvariantClassifier(names, shape, hidden=HIDDEN, second_opinion=True, random_state=recipe.seed)
+    found = clf.compare(*synthetic(recipe))
     return [
         Record(
             recipe.family,

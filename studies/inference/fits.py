@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from invariantnet.choices import BackboneName
 from invariantnet.data import Dataset
 from invariantnet.estimator import InvariantClassifier
 from studies.datasets import BOTH, draw_examples, load, shifted_test_sets
@@ -28,7 +29,7 @@ class FitRecipe:
     """The symmetry that was put into the data."""
     method: Literal["evidence", "heldout"] = "evidence"
     symmetries: tuple[str, ...] = BOTH
-    backbone: Literal["mlp", "cnn"] = "mlp"
+    backbone: BackboneName = "auto"
     hidden: int = 100
     epochs: int | None = None
     """Epochs of the final network; None leaves it to the classifier."""

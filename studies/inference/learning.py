@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from matplotlib.figure import Figure
+from torch import nn
 
 from invariantnet import metrics
 from invariantnet.data import Dataset
 from invariantnet.data.examples import Examples
 from invariantnet.estimator import InvariantClassifier
-from invariantnet.estimator.networks import FINAL
+from invariantnet.inference.models import CNNS, MLPS
 from invariantnet.likelihoods import Categorical
-from invariantnet.nn import convnet, mlp
+from invariantnet.nn.standardize import InputStatistics
 from invariantnet.symmetries import lookup as catalogue
 from invariantnet.training.loop import predict, train
 from studies.datasets import BOTH, draw_examples, load
@@ -109,20 +110,23 @@ def _ours(recipe: LearningRecipe, data: Dataset) -> tuple[np.ndarray, np.ndarray
 
 
 def _rival(recipe: LearningRecipe, data: Dataset) -> tuple[np.ndarray, np.ndarray, str | None]:
-    """The same for a CNN, an MLP, or an MLP that learns from all four turns of every image."""
+    """The same for a CNN, an MLP, or an MLP that learns from all four turns of every image; trained like ours."""
     x, y = map(torch.from_numpy, draw_examples(data, recipe.n, recipe.seed))
     epochs = CNN_EPOCHS if recipe.model == "CNN" else EPOCHS if recipe.n < ALL else LARGE_EPOCHS
     if recipe.model.endswith("by hand"):
         copies = catalogue.symmetry("rot90", data.shape).act(x)
         x, y = copies.flatten(0, 1), y.repeat_interleave(copies.shape[1])
         epochs = -(-epochs // 2)
-    make = convnet if recipe.model == "CNN" else mlp
-    network, _ = train(
-        lambda: make(data.shape, len(data.class_names)),
-        Examples(x, y),
-        replace(FINAL, epochs=epochs),
-        recipe.seed,
-    )
+    model = (CNNS if recipe.model == "CNN" else MLPS)[0]
+    nothing = catalogue.symmetry("trivial", data.shape)
+    inputs = InputStatistics.of(x, [nothing], data.shape)
+
+    def make() -> nn.Module:
+        assert model.make is not None
+        return nn.Sequential(inputs.for_symmetry(nothing), model.make(data.shape, len(data.class_names)))
+
+    config = replace(model.final, epochs=epochs)
+    network, _ = train(make, Examples(x, y), config, recipe.seed)
     output = predict(network, torch.from_numpy(data.x_test), Categorical())
     return np.asarray(output.double().exp().numpy()), data.y_test, None
 

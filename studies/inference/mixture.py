@@ -14,6 +14,8 @@ from invariantnet.data.examples import Examples
 from invariantnet.inference import HeldOut, fit_heldout
 from invariantnet.inference.mixture_posterior import MixturePosterior
 from invariantnet.nn import mlp
+from invariantnet.nn.standardize import InputStatistics
+from invariantnet.symmetries.group import Group
 from studies.datasets import draw_examples
 from studies.framework import Claim, Part, Study
 from studies.framework.drawing import COLORS, OTHER
@@ -83,6 +85,7 @@ def run(recipe: MixtureRecipe) -> list[Record]:
     """Infer π by each method under each prior; *neurons* gives every feature a scheme of its own."""
     clf, data = fits.fit(recipe)
     x, y = map(torch.from_numpy, draw_examples(data, recipe.n, recipe.seed))
+    standardize = InputStatistics.of(x, clf.candidates_, data.shape).for_symmetry(clf.candidates_[-1])
     predicted = clf.posterior_.pointwise
     assert predicted is not None
     found = []
@@ -91,10 +94,11 @@ def run(recipe: MixtureRecipe) -> list[Record]:
         found += [(prior, clf.posterior_.over_schemes(m, alpha, recipe.seed)) for m in methods]
         of_features = fit_heldout(
             lambda: mlp(data.shape, len(data.class_names), recipe.hidden),
-            clf.hypotheses_,
+            [g for g in clf.candidates_ if isinstance(g, Group)],
             Examples(x, y),
             config=HeldOut(posterior="neurons"),
             alpha=alpha,
+            standardize=standardize,
             seed=recipe.seed,
         )
         found.append((prior, of_features.over_schemes(recipe.seed)))

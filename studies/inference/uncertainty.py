@@ -14,9 +14,10 @@ from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Uncertainty
 from invariantnet.data import Dataset
 from invariantnet.data.examples import Examples
-from invariantnet.estimator.networks import FINAL
+from invariantnet.inference.models import MLPS
 from invariantnet.likelihoods import Categorical
 from invariantnet.nn import Symmetrized, cnn, mlp
+from invariantnet.nn.standardize import InputStatistics
 from invariantnet.symmetries import lookup as catalogue
 from invariantnet.training.config import Training
 from invariantnet.training.loop import predict, train
@@ -127,10 +128,16 @@ def train_model(recipe: UncertaintyRecipe, data: Dataset, examples: Examples) ->
         network, _ = train(lambda: make(data.shape, classes, bayesian=bayesian), examples, config, recipe.seed)
         return network
     d4 = catalogue.symmetry("d4", data.shape)
+    inputs = InputStatistics.of(examples.x, [d4], data.shape)
+
+    def ours() -> nn.Module:
+        standardize = inputs.for_symmetry(d4)
+        return Symmetrized(mlp(data.shape, classes), [d4], pool="max", standardize=standardize, outputs=classes)
+
     network, _ = train_uncertain(
-        lambda: Symmetrized(mlp(data.shape, classes), [d4], pool="max"),
+        ours,
         examples,
-        replace(FINAL, epochs=recipe.epochs),
+        replace(MLPS[0].final, epochs=recipe.epochs),
         recipe.seed,
         uncertainty=OURS[recipe.model],
         likelihood=Categorical(),

@@ -60,7 +60,7 @@ def invariant_to_d4(seed: int) -> list[FitRecipe]:
 
 def with_ten_digits(seed: int) -> list[FitRecipe]:
     """Our MLP with 6 and 9, which a half turn exchanges."""
-    fit = FitRecipe("mnist:plain", 60_000, seed, "trivial", symmetries=("d4",), hidden=200)
+    fit = FitRecipe("mnist:plain", 60_000, seed, "trivial", symmetries=("d4",), backbone="mlp", hidden=200)
     return [replace(fit, tolerance=TOLERANCE, epochs=20)]
 
 

@@ -32,6 +32,8 @@ COMMANDS = {
         "rot90",
         "--examples",
         "200",
+        "--backbone",
+        "mlp",
         "--hidden",
         "8",
         "--epochs",

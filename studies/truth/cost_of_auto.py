@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from invariantnet.inference import SymmetryPosterior
+from invariantnet.inference.models import MODEL_NAMES
 from studies.framework import Claim, Part, Study
 from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
@@ -61,9 +62,9 @@ class Record:
 
 
 def winning_model(posterior: SymmetryPosterior) -> str:
-    """Name of the model that predicted best, as `backbone` takes it; an MLP where models are not compared."""
-    models: dict[str, float] = getattr(posterior, "models", None) or {"mlp": 1.0}
-    return max(models, key=lambda name: models[name])
+    """Name of the final network's model, as `backbone` takes it; the default where only one suits the symmetry."""
+    best = dict(zip(posterior.names, posterior.best_models, strict=True))[posterior.favourite]
+    return best if best in MODEL_NAMES else "auto"
 
 
 def run(recipe: CostRecipe) -> list[Record]:

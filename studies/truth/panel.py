@@ -22,7 +22,7 @@ from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
 from studies.framework.records import select
 from studies.truth.panel_sets import COMPUTED, PANEL, PICTURES, SERIES, TABLES, Proof
-from studies.truth.problems import BRIEF, Problem, estimator, favourite, is_right, is_sure, verdict_of
+from studies.truth.problems import Problem, estimator, favourite, is_right, is_sure, verdict_of
 from studies.truth.real_sets import missing_pictures, missing_series
 
 SEEDS = 3
@@ -31,8 +31,8 @@ MOST_ITERATIONS = 1000
 """Epochs of scikit-learn's MLP, five times its default, so that it converges."""
 EXCEPTIONS = 2
 """Sets on which a rival may be more accurate."""
-QUICK_EXAMPLES = 60
-"""Examples of a quick run: seconds, and too few for a result."""
+QUICK_EXAMPLES, QUICK_EPOCHS = 60, 1
+"""Size of a quick run: seconds, and too few examples for a result."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def run(recipe: PanelRecipe) -> list[Record]:
     problem, test = known.problems(recipe.seed)
     if recipe.n is not None:
         problem = problem.first(recipe.n)
-    fitted = estimator(problem, recipe.seed, **({} if recipe.n is None else {"epochs": BRIEF}))
+    fitted = estimator(problem, recipe.seed, **({} if recipe.n is None else {"epochs": QUICK_EPOCHS}))
     fitted.fit(problem.x, problem.y)
     found = verdict_of(fitted)
     provable = known.proof != "none"

@@ -16,9 +16,6 @@ from invariantnet.symmetries.lookup import join
 SURE = 0.9
 """A verdict with this probability counts as sure: the package calls it strong."""
 
-BRIEF = 1
-"""Epochs of the final network where only the verdict is wanted: it plays no part in the comparison."""
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -42,7 +39,7 @@ class Problem:
 
     def hypotheses(self) -> list[Group]:
         """All symmetries that are compared, none first."""
-        return candidates(list(self.candidates), self.shape, joins=True)
+        return [s for s in candidates(list(self.candidates), self.shape, joins=True) if isinstance(s, Group)]
 
     def true_group(self) -> Group:
         """The largest true symmetry among the hypotheses, under the name that a verdict gives it.
@@ -112,7 +109,7 @@ def is_right(record: Judged) -> bool:
 
 
 def judge(problem: Problem, seed: int, **settings: Any) -> Verdict:
-    """Ask for the verdict, and train the final network as briefly as possible.
+    """Ask for the verdict, without a final network.
 
     Args:
         problem: The examples and the candidates.
@@ -122,7 +119,9 @@ def judge(problem: Problem, seed: int, **settings: Any) -> Verdict:
     Returns:
         The verdict.
     """
-    return verdict_of(estimator(problem, seed, epochs=BRIEF, **settings).fit(problem.x, problem.y))
+    asked = estimator(problem, seed, **settings)
+    asked.compare(problem.x, problem.y)
+    return verdict_of(asked)
 
 
 def estimator(problem: Problem, seed: int, **settings: Any) -> InvariantClassifier | InvariantRegressor:

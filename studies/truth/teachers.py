@@ -115,7 +115,7 @@ def teacher_problem(
         The problem, and the contrast of its labels.
     """
     rng = generator(seed, shape, twin_of, n, classes)
-    groups = candidates(list(names), shape, joins=True)
+    groups = [s for s in candidates(list(names), shape, joins=True) if isinstance(s, Group)]
     truth = next(g for g in groups if g.name == twin_of)
     teacher, twin, contrasts = draw_twins(groups, truth, rng)
     x = rng.normal(size=(n, truth.dim))

@@ -7,14 +7,12 @@ import pytest
 
 import invariantnet as inv
 from studies.datasets import SHIFTS, draw_examples, load, table_as_images
-from studies.framework.records import select
 from studies.inference import (
     calibration,
     fits,
     learning,
     mixture,
     posterior,
-    regularisation,
     second_opinion,
     uncertainty,
 )
@@ -153,7 +151,7 @@ def test_a_fit_and_its_record():
     (record,) = posterior.keep(recipe, run_fit(recipe))
     assert record.favourite == "trivial"
     assert record.of_truth > 0.5
-    assert "| table:wine | 200 | rot90, flips | trivial | evidence, MLP | 1 of 1 |" in posterior.table([record])
+    assert "| table:wine | 200 | rot90, flips | trivial | evidence, AUTO | 1 of 1 |" in posterior.table([record])
     claims = posterior.claims([record, replace(record, probabilities=(0.0, 1.0, 0.0, 0.0))])
     assert "in 1 of 2 runs" in claims["named"].sentence
     assert not claims["tables"].holds
@@ -225,12 +223,3 @@ def test_recipes_of_different_studies_are_never_equal():
     recipe = mixture.recipes(0)[0]
     same = FitRecipe(recipe.data, recipe.n, recipe.seed, recipe.truth, epochs=recipe.epochs)
     assert recipe != same
-
-
-def test_what_a_setting_says_is_recorded():
-    setting = regularisation.Setting(4, 1, 1e-2, 1.0)
-    (record,) = regularisation.run(regularisation.RegularisationRecipe("d4", 140, setting, networks=2))
-    assert record.setting == setting
-    assert record.networks == 2
-    assert record.log_evidence < 0
-    assert select([record], data="d4", setting=setting)

@@ -1,0 +1,1 @@
+"""How far does a range reach, what does it gain, and what does it cost?"""

@@ -1,0 +1,83 @@
+"""The studies of ranges: their data is what they say, and a quick run gives records."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from invariantnet.nn.standardize import Standardize
+from invariantnet.training.config import Training
+from studies.ranges import half_turns, reach, shifted_waves
+from studies.ranges.augerino import Augerino, fit_augerino
+from studies.ranges.tasks import TASKS, split
+
+pytestmark = pytest.mark.usefixtures("annotations_unchecked")
+
+
+def record(task, **values):
+    usual = {
+        "values": (0.0, 45.0, 90.0),
+        "probabilities": (0.0, 0.05, 0.95),
+        "median": 90.0,
+        "interval": (50.0, 90.0),
+    }
+    numbers = {"accuracy": 90.0, "plain_accuracy": 80.0, "augerino_accuracy": 85.0, "augerino_widths": (0.1,)}
+    costs = {"seconds": 10.0, "augerino_seconds": 4.0, "deviation": 0.1}
+    return reach.Record(task, 312, 0, **(usual | numbers | costs | values))
+
+
+def test_every_seed_covers_every_task_and_size_before_the_next_seed():
+    plan = reach.STUDY.plan()
+    cells = len(TASKS) * len(reach.SIZES)
+    assert len(plan) == len(set(plan)) == cells * reach.SEEDS
+    assert {recipe.seed for recipe in plan[:cells]} == {0}
+
+
+def test_intervals_and_wide_ranges_are_judged_by_the_truth():
+    assert record("turned by up to 90°").covers
+    assert not record("turned by up to 180°").covers
+    assert record("plain, rotation").too_wide
+    assert not record("turned by up to 90°").too_wide
+    assert not record("plain, rotation", probabilities=(0.0, 0.95, 0.05)).too_wide
+    found = reach.claims([record("turned by up to 90°"), record("plain, rotation")])
+    assert "1 of 1 runs on moved images" in found["intervals"].sentence
+    assert "in 1 of 1 runs; none was asked for" in found["plain"].sentence
+    assert "90.0 %" in reach.table([record("plain, rotation")])
+
+
+def test_an_augerino_without_width_predicts_as_its_backbone():
+    module = nn.Linear(64, 3)
+    network = Augerino(module, Standardize.identity(64), side=8).eval()
+    nn.init.constant_(network.raw, -50.0)
+    x = torch.rand(5, 64)
+    torch.testing.assert_close(network(x), module(x).log_softmax(-1), atol=1e-5, rtol=1e-5)
+
+
+def test_the_regulariser_of_an_augerino_widens_its_ranges():
+    x, y = torch.rand(64, 64), torch.arange(64) % 2
+    config = Training(epochs=10, batch_size=32, learning_rate=0.1, schedule="one-cycle")
+    network = fit_augerino(lambda: nn.Linear(64, 2), Standardize.identity(64), x, 0 * y, config, seed=0)
+    start = Augerino(nn.Identity(), Standardize.identity(64), 8).widths
+    assert bool(network.widths.norm() > start.norm())
+
+
+def test_waves_are_where_they_were_put():
+    x, y = shifted_waves.waves(50, seed=0)
+    again, _ = shifted_waves.waves(50, seed=0)
+    np.testing.assert_array_equal(x, again)
+    assert np.bincount(y).tolist() == [5] * 10
+    at_the_ends = np.abs(x[:, [0, -1]]).mean()
+    assert at_the_ends < np.abs(x[:, 26:38]).mean(), "no wave reaches the ends of the window"
+
+
+def test_half_turns_are_right_only_if_both_classes_are_named():
+    make = lambda favourite, named: half_turns.Record(100, 0, favourite, 0.0, named, named)  # noqa: E731
+    assert half_turns.is_right(make("trivial", ("9", "6")))
+    assert not half_turns.is_right(make("trivial", ("6",)))
+    assert not half_turns.is_right(make("rot180", ("6", "9")))
+
+
+def test_tasks_hold_moved_images():
+    plain, moved = (split(name, 10, seed=0) for name in ("mnist", "mnist:rotation:90"))
+    np.testing.assert_array_equal(plain.y, moved.y)
+    assert not np.array_equal(plain.x, moved.x)
