@@ -239,7 +239,7 @@ def test_a_final_network_that_diverges_is_an_error():
 
     clf = InvariantClassifier(["hflip"], SHAPE, backbone=backbone, placement="outputs", **{**TINY, "epochs": None})
     with (
-        pytest.warns(RuntimeWarning, match="diverged on 16 examples, so this hypothesis falls behind"),
+        pytest.warns(RuntimeWarning, match="diverged on 16 examples, so it falls behind"),
         pytest.raises(ValueError, match="training diverged: look for extreme values"),
     ):
         clf.fit(X, Y)

@@ -48,7 +48,7 @@ def address_in(contact):
 
 def fit(out, *options):
     data = ("digits:rotated", "--symmetries", "rot90", "--examples", "120", "--hidden", "4", "--epochs", "1")
-    main(["fit", *data, "--out", str(out), *options])
+    main(["fit", *data, "--backbone", "mlp", "--n-networks", "1", "--out", str(out), *options])
 
 
 def kill_after_the_first_network(worker, out, killed):

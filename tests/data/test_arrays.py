@@ -14,10 +14,11 @@ from invariantnet.app.record import Settings
 from invariantnet.app.runs import fit
 from invariantnet.data import arrays as disk_arrays
 from invariantnet.data.arrays import DiskArray, read
-from invariantnet.estimator.networks import FINAL
+from invariantnet.inference.models import models_for
 
 DIGITS = datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:150], DIGITS.y_train[:150]
+brief = pytest.mark.usefixtures("brief_comparison")
 
 
 def on_disk(path, array):
@@ -41,6 +42,7 @@ def only_few_at_once(monkeypatch):
     monkeypatch.setattr(DiskArray, "__array__", few)
 
 
+@brief
 @pytest.mark.usefixtures("only_few_at_once")
 @pytest.mark.parametrize(
     ("method", "source"), [("evidence", DiskArray.of), ("heldout", lambda mapped: mapped), ("paper", DiskArray.of)]
@@ -60,6 +62,7 @@ def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, method, source
     np.testing.assert_array_equal(disk.predict_proba(mapped), memory.predict_proba(x))
 
 
+@brief
 @pytest.mark.usefixtures("only_few_at_once")
 def test_regression_from_a_file(tmp_path):
     x, y = X[:40], X[:40].sum(1)
@@ -72,6 +75,7 @@ def test_regression_from_a_file(tmp_path):
     np.testing.assert_array_equal(disk.predict(mapped), memory.predict(x))
 
 
+@brief
 def test_a_folder_of_npy_gives_the_run_of_an_npz_and_is_read_in_parts(tmp_path, monkeypatch):
     images = (X * 255).round().astype(np.uint8).reshape(-1, 8, 8)
     arrays = {"x": images, "y": Y, "x_test": images[:50], "y_test": Y[:50]}
@@ -92,7 +96,8 @@ def test_a_folder_of_npy_gives_the_run_of_an_npz_and_is_read_in_parts(tmp_path, 
         fit(Settings(str(source), ("rot90",), hidden=8, n_networks=1, epochs=1), tmp_path / f"run{i}")
         for i, source in enumerate((folder, archive))
     ]
-    assert max(sizes) == FINAL.batch_size < len(X), "never more than a batch or a block is read at once"
+    batch = models_for("mlp", (8, 8))[0].final.batch_size
+    assert max(sizes) == batch < len(X), "never more than a batch or a block is read at once"
     assert sizes.count(10) > 50
     assert records[0].data.examples == 150
     assert records[0].evaluation.test_examples == 50

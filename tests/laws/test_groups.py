@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from strategies import CATALOGUE_GROUPS, any_group, matrices, permutation_groups
 
 import invariantnet as inv
-from invariantnet.inference.hypotheses import hypotheses
+from invariantnet.inference.hypotheses import with_joins
 
 on_four_points = permutation_groups(st.just(4))
 
@@ -43,7 +43,7 @@ def test_a_join_is_the_smallest_group_with_both(a, b):
     )
 )
 def test_closure_contains_every_join_once(candidates):
-    found = hypotheses(candidates)
+    found = with_joins(candidates)
     assert found[0].order == 1
     for a in found:
         assert sum(a == b for b in found) == 1

@@ -181,3 +181,9 @@ def test_weights_are_laid_anew_only_while_they_are_trained():
         assert network.module[0].weight.is_contiguous()
         if tied:
             torch.testing.assert_close(made[2].weight, made[0].weight.mT, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("units", [1, 4])
+def test_no_inputs_give_no_outputs(units):
+    network = Symmetrized(mlp(SHAPE, 3, 10, units=units), [rotations()], pool="max")
+    assert log_probabilities(network, torch.empty(0, 16)).shape == (0, 3)
