@@ -87,7 +87,7 @@ def best_models(contest: Contest, now: Standings, start: int) -> tuple[str, ...]
         start: Labels predicted before the last block.
 
     Returns:
-        The name of one model per symmetry: of those that predicted the last block if any did, else of all.
+        The name of one model per symmetry; models that predicted the last block come first.
     """
     late, total = now.seen[:, start:].sum(1), now.seen.sum(1)
     lasted = [k for k in now.included if k not in now.drops or now.drops[k].labels > start]

@@ -37,7 +37,7 @@ MOST_NETWORKS = 4
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """What a race is told beforehand, and whom it tells.
+    """What a race is told beforehand, and what it reports to.
 
     Args:
         cache: Scores of finished networks: what is there is not trained again, and new scores go into it.

@@ -153,7 +153,7 @@ def fit_heldout(
 
 
 def _split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examples]:
-    """Split the examples at random into those that π learns from and those that the weights learn from."""
+    """Split the examples at random into a part for π and a part for the weights."""
     order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
     size = max(1, round(share * len(examples)))
     if size >= len(examples):

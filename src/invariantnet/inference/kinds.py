@@ -44,7 +44,7 @@ def probabilities_of_kinds(names: Sequence[str], probabilities: Sequence[float])
 def equal_kinds(names: Sequence[str]) -> Float[np.ndarray, " names"]:
     """Log prior in which all kinds are equally probable, and so are the rungs of each.
 
-    Seven rungs of a ladder are one idea, not seven: else a user who asks for ranges would make them probable.
+    Seven rungs of a ladder are one idea, not seven: else asking for ranges would make them probable.
 
     Args:
         names: Names of the symmetries.
