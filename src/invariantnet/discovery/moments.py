@@ -40,7 +40,7 @@ def moments_given_labels(x: Float64[np.ndarray, "n dim"], parts: list[Int64[np.n
     """Means, variances and covariances of the inputs in each part, in units of their sampling noise.
 
     Inputs are divided by the root of their standard deviation: in their own units, inputs that vary little
-    would not count; divided by all of it, they would count as much as those that vary a lot, noise included.
+    would not count; divided by all of it, they would count as much as inputs that vary a lot, noise included.
 
     Args:
         x: Inputs; all of them vary.
