@@ -35,7 +35,7 @@ def run(capfd):
 
 def test_the_command_says_what_it_found_and_where(digits_run):
     said = (digits_run.parent / "said.txt").read_text()
-    assert "decisive: the symmetry rot90" in said
+    assert "decisive: quarter turns (rot90)" in said
     assert said.strip().endswith("report.html")
 
 

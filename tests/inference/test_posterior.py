@@ -77,7 +77,7 @@ def posterior_with(*probabilities):
     [
         (
             (0.001, 0.995, 0.004),
-            "decisive: the symmetry rot90, with probability 0.995 after 100 predictions; next d4",
+            "decisive: quarter turns (rot90), with probability 0.995 after 100 predictions; next quarter turns",
         ),
         ((0.95, 0.03, 0.02), "strong: no symmetry"),
         ((0.4, 0.35, 0.25), "inconclusive: no symmetry"),
@@ -94,10 +94,12 @@ def test_the_table_of_a_posterior():
     )
     lines = str(posterior).splitlines()
     assert [line.split() for line in lines[1:3]] == [
-        ["trivial", "1", "0.250", "≤", "-9.0"],
-        ["rot90", "4", "0.750", "-8.0"],
+        ["trivial", "1", "0.250", "≤", "-9.0", "no", "symmetry"],
+        ["rot90", "4", "0.750", "-8.0", "quarter", "turns"],
     ]
     assert posterior.log_bayes_factors == (-1.0, 0.0)
+    assert "A nat is a factor of 2.7" in lines[3]
+    assert lines[4].startswith("≤: given up early")
     assert "race" not in repr(posterior), "the history of a race is long"
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         str(replace(posterior, orders=(1,)))
@@ -124,7 +126,9 @@ def test_the_verdict_mentions_a_second_opinion():
     assert posterior.second_opinion is None
     assert "Laplace" not in posterior.verdict
     assert replace(posterior, laplace=(-2.0, -1.0)).verdict.endswith("; Laplace's approximation agrees")
-    assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith("; Laplace's approximation favours trivial")
+    assert replace(posterior, laplace=(-1.0, -2.0)).verdict.endswith(
+        "; Laplace's approximation favours no symmetry"
+    )
 
 
 def test_the_verdict_says_if_no_network_has_learned():
@@ -134,7 +138,8 @@ def test_the_verdict_says_if_no_network_has_learned():
     assert nothing.strength == "nothing learned"
     assert nothing.verdict.startswith("nothing learned: ")
     assert "probability" not in nothing.verdict
-    assert "more examples" in nothing.verdict
+    assert any("more examples" in step for step in nothing.next_steps)
+    assert str(nothing).splitlines()[-len(nothing.next_steps)] == f"- {nothing.next_steps[0]}"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +148,15 @@ def test_the_verdict_says_if_no_network_has_learned():
 def test_an_open_verdict_says_what_would_settle_it(needed, said):
     assert said in replace(posterior_with(0.45, 0.55), examples=10, examples_needed=needed).verdict
     assert said not in replace(posterior_with(0.05, 0.95), examples=10, examples_needed=needed).verdict
+
+
+def test_an_open_verdict_lists_next_steps():
+    steps = posterior_with(0.2, 0.4, 0.4).next_steps
+    assert "symmetries=['rot90', 'd4'], or --symmetries rot90,d4" in steps[1]
+    assert any("tolerance=" in step for step in steps)
+    assert "quarter turns" in steps[-1]
+    assert "no symmetry built in" in posterior_with(0.6, 0.4).next_steps[-1]
+    assert not posterior_with(0.005, 0.995).next_steps, "nothing to do"
 
 
 def test_the_largest_group_within_the_tolerance_is_chosen():
@@ -184,4 +198,4 @@ def test_weights_of_examples_scale_their_evidence():
 
 def test_of_two_equally_probable_groups_the_verdict_names_the_favourite():
     tied = SymmetryPosterior(("flips", "rot90"), (4, 4), (0.5, 0.5), (-1.0, -1.0), (0.0, 0.0), 10)
-    assert f"the symmetry {tied.favourite}" in tied.verdict
+    assert f"({tied.favourite})" in tied.verdict

@@ -86,4 +86,4 @@ def test_neighbouring_rungs_do_not_leave_a_verdict_open():
         ranges={"rotation": turns(0, 0, 0.5, 0.5)},
     )
     assert sure.strength == "decisive"
-    assert "the symmetry rotation, up to about 45°" in sure.verdict
+    assert "rotations (rotation), up to about 45°" in sure.verdict

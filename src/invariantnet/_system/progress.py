@@ -119,11 +119,14 @@ def meter(what: str, *, visible: bool) -> Iterator[Update]:
 
 
 @contextlib.contextmanager
-def evidence_bar(symmetries: int, *, visible: bool) -> Iterator[Callable[[Step], None]]:
+def evidence_bar(
+    symmetries: int, *, visible: bool, words: Callable[[str], str] = str
+) -> Iterator[Callable[[Step], None]]:
     """Show how far a race is, and which hypothesis leads.
 
     Args:
         symmetries: Number of hypotheses.
+        words: Says the name of a hypothesis as people do.
         visible: Whether to say anything.
 
     Yields:
@@ -136,14 +139,14 @@ def evidence_bar(symmetries: int, *, visible: bool) -> Iterator[Callable[[Step],
         def on_network(step: Step) -> None:
             nonlocal networks, standing
             networks, standing = networks or step.networks, step.log_evidence or standing
-            words = [f"trained {step.hypothesis}"]
+            said = [f"trained {words(step.hypothesis)}"]
             if step.networks > networks:
-                words.append("still open, so more networks")
+                said.append("still open, so more networks")
             ranked = sorted(standing.items(), key=lambda item: -item[1])
             if len(ranked) > 1:
                 (leader, most), (second, less), *_ = ranked
-                words.append(f"{leader} leads {second} by {most - less:.1f} nats")
-            update(step.done, ", ".join(reversed(words)))
+                said.append(f"{words(leader)} leads {words(second)} by {most - less:.1f} nats")
+            update(step.done, ", ".join(reversed(said)))
 
         yield on_network
 

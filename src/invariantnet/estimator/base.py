@@ -29,6 +29,7 @@ from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates, ranges_left_out
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.nn import Ensemble, InvariantLinear
+from invariantnet.symmetries.plain import plain_hypothesis, plain_name
 from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.loop import train
 from invariantnet.uncertainty import train_uncertain, training_steps
@@ -217,7 +218,7 @@ class InvariantEstimator(NetworkMaker):
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
         self.cpu_seconds_: dict[str, float] = {}
         with (
-            evidence_bar(len(self.candidates_), visible=self.verbose > 0) as on_network,
+            evidence_bar(len(self.candidates_), visible=self.verbose > 0, words=plain_hypothesis) as on_network,
             timed(self.cpu_seconds_, "comparison"),
         ):
             self.posterior_ = gather_evidence(
@@ -258,7 +259,7 @@ class InvariantEstimator(NetworkMaker):
     def _train_final(self, chosen: str, examples: Examples, seed: int) -> None:
         """The network that is invariant to the chosen group: calibrated on a fifth, then trained on everything."""
         self.symmetry_ = next(g for g in self.candidates_ if g.name == chosen)
-        final, what = self.trainings.final, f"the network, invariant to {self.symmetry_.name}"
+        final, what = self.trainings.final, f"the network with {plain_name(self.symmetry_.name)}"
         steps = training_steps(final, len(examples), self.uncertainty)
         with training_bar(steps, what, visible=self.verbose > 0) as on_step:
             self.network_, self.history_ = train_uncertain(

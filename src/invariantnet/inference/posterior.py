@@ -12,6 +12,7 @@ from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabiliti
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.plain import both_names, plain_name
 
 DECISIVE = 0.99
 STRONG = 0.90
@@ -19,6 +20,10 @@ NOTHING_LEARNED = "nothing learned"
 """Strength of a verdict where no network predicts better than a guess."""
 MOST_ADVISED = 20
 """Times the present number of examples beyond which more of them are no advice."""
+UNLIKELY = 0.05
+"""Probability of all but two kinds of symmetry from which on leaving them out is advised."""
+NATS = "A nat is a factor of 2.7 in probability"
+"""The unit of evidence, explained where it stands."""
 
 
 @dataclass(frozen=True)
@@ -136,25 +141,54 @@ class SymmetryPosterior:
         """One sentence."""
         if not self.learned:
             return (
-                f"{NOTHING_LEARNED}: after {self.examples} predictions, no network predicts the labels better "
-                "than a guess that ignores the inputs, so they say nothing about symmetries; look for wrong "
-                "labels, pass more examples, or try another backbone"
+                f"{NOTHING_LEARNED}: after {self.examples:,} predictions, no network predicts the labels better "
+                "than a guess that ignores the inputs, so they say nothing about symmetries"
             )
         kinds = probabilities_of_kinds(self.names, self.probabilities)
         (name, p), *others = sorted(kinds.items(), key=lambda each: -each[1])
-        said = "no symmetry" if name == TRIVIAL else f"the symmetry {name}{self._reach(name)}"
-        sentence = f"{self.strength}: {said}, with probability {p:.3f} after {self.examples} predictions"
+        found = f"{both_names(name)}{self._reach(name)}"
+        sentence = f"{self.strength}: {found}, with probability {p:.3f} after {self.examples:,} predictions"
         if any(self.ranges[family].costs_beyond for family in self._families(name)):
             sentence += "; larger ones cost accuracy"
         if others:
-            sentence += f"; next {others[0][0]} with {others[0][1]:.3f}"
+            sentence += f"; next {both_names(others[0][0])} with {others[0][1]:.3f}"
             sentence += self._refuted_by(others[0][0], name)
         if self.strength == "inconclusive":
-            sentence += self._remedy()
+            sentence += f"; {self._remedy()}"
         if self.second_opinion:
             agrees = self.second_opinion == name
-            sentence += f"; Laplace's approximation {'agrees' if agrees else f'favours {self.second_opinion}'}"
+            other = both_names(self.second_opinion)
+            sentence += f"; Laplace's approximation {'agrees' if agrees else f'favours {other}'}"
         return sentence
+
+    @property
+    def next_steps(self) -> tuple[str, ...]:
+        """What to do about an open verdict, the most useful first; empty if there is nothing to do."""
+        if not self.learned:
+            return (
+                "check that every label belongs to its input: a shuffled column looks just like this",
+                f"pass more examples: {self.examples:,} predictions were not enough to learn from",
+                "say what an input is, if images or sequences are stored as plain columns: input_shape=(28, 28) "
+                "or --shape 28,28 lets convolutions compete",
+                "pass a network of your own that suits such data: backbone=…",
+            )
+        if self.strength != "inconclusive":
+            return ()
+        kinds = sorted(probabilities_of_kinds(self.names, self.probabilities).items(), key=lambda each: -each[1])
+        asked = [name for name, _ in kinds[:2] if name != TRIVIAL]
+        steps = [self._remedy()]
+        if sum(p for _, p in kinds[2:]) >= UNLIKELY:
+            steps.append(
+                f"compare only what you think possible: symmetries={asked}, or --symmetries {','.join(asked)}"
+            )
+        steps.append(
+            "if inputs will come moved after training, pass a tolerance, such as tolerance=0.02 nats per example: "
+            "the largest symmetry that costs no more is built in"
+        )
+        steps.append(f"meanwhile the network is invariant to the favourite, {plain_name(self.favourite)}")
+        if self.favourite == TRIVIAL:
+            steps[-1] = "meanwhile the network has no symmetry built in, which is safe"
+        return tuple(steps)
 
     def _families(self, kind: str) -> list[str]:
         """Families of ranges that a kind of symmetry has."""
@@ -179,10 +213,10 @@ class SymmetryPosterior:
     def _remedy(self) -> str:
         """What would settle an open verdict."""
         if self.examples_needed is None or self.examples_needed > MOST_ADVISED * self.examples:
-            return "; more examples would hardly settle it: both predict almost equally well"
+            return "more examples would hardly settle it: both predict almost equally well"
         more = max(self.examples_needed - self.examples, self.examples // 4, 1)
         digits = 10 ** (len(str(more)) - 1)
-        return f"; about {-(-more // digits) * digits:,} more examples would probably settle it"
+        return f"about {-(-more // digits) * digits:,} more examples would probably settle it"
 
     def over_schemes(
         self, method: Literal["variational", "nuts"] = "variational", alpha: float = 1.0, seed: int = 0
@@ -195,16 +229,22 @@ class SymmetryPosterior:
         )
 
     def __str__(self) -> str:
-        """A small table, and the verdict."""
-        width = max(len("hypothesis"), *map(len, self.names))
-        lines = [f"{'hypothesis':{width}}  elements  probability  log evidence"]
+        """A small table, what its columns mean, the verdict, and the next steps."""
+        width = max(len("symmetry"), *map(len, self.names))
+        lines = [f"{'symmetry':{width}}  elements  probability  log evidence  in words"]
         for name, order, p, evidence in zip(
             self.names, self.orders, self.probabilities, self.log_evidence, strict=True
         ):
             bound = "≤ " if name in self.dropped else ""
             shown = "–" if np.isnan(evidence) else f"{bound}{evidence:.1f}"
-            lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}")
-        return "\n".join([*lines, self.verdict])
+            lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}  {plain_name(name)}")
+        if not np.isnan(self.log_evidence).any():
+            lines.append(f"log evidence: of {self.examples:,} labels, in nats. {NATS}.")
+        if self.dropped:
+            lines.append("≤: given up early, because it was too far behind; at most this.")
+        lines.append(self.verdict)
+        steps = [f"- {step}" for step in self.next_steps]
+        return "\n".join([*lines, *(["next steps:", *steps] if steps else [])])
 
     def within(self, tolerance: float) -> str:
         """The largest symmetry whose price is at most `tolerance` nats per example; the favourite for 0."""

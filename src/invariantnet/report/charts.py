@@ -10,10 +10,12 @@ COLOURS = 8
 """Colours of lines, by their order; the style sheet has the classes c0 … c7."""
 WIDTH = 460
 """Width of a chart in its own units, which the page scales: about a pixel each."""
-LABEL, RIGHT = 105, 125
-"""Room for the labels left of bars, and for the numbers right of them."""
-ROW = 30
-"""Height of a bar with the gap below it."""
+LABEL, RIGHT = 105, 110
+"""Room for the names right of lines, and for the numbers right of bars."""
+ROW = 44
+"""Height of a bar with its label above it and the gap below it."""
+LONGEST = 62
+"""Characters of a label above a bar that fit into the width of a chart."""
 LEFT = 60
 """Room for the numbers left of lines."""
 
@@ -49,28 +51,25 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
     Returns:
         The chart.
     """
-    label = _room([row.label for row in rows])
-    width = WIDTH + label - LABEL
-    scale = _Axis(low, high, label, width - RIGHT)
+    scale = _Axis(low, high, 4, WIDTH - RIGHT)
     body = []
     for i, row in enumerate(rows):
         y = 8 + i * ROW
         start, end = sorted((scale(0), scale(row.value)))
         body.append(
             Markup(
-                '<text x="{}" y="{}" class="label">{}</text><rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" '
+                '<text x="4" y="{}">{}</text><rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" '
                 'class="bar{}"/><text x="{}" y="{}" class="value">{}</text>'
             ).format(
-                label - 8,
-                y + 14,
-                row.label,
+                y + 8,
+                row.label if len(row.label) <= LONGEST else f"{row.label[: LONGEST - 1]}…",
                 start,
-                y + 2,
-                max(end - start, 1.0),
-                ROW - 14,
-                " strong" if row.strong else "",
-                width - RIGHT + 8,
                 y + 14,
+                max(end - start, 1.0),
+                ROW - 28,
+                " strong" if row.strong else "",
+                WIDTH - RIGHT + 8,
+                y + 27,
                 row.text,
             )
         )
@@ -78,10 +77,10 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
             left, right = scale(row.value - row.spread), scale(row.value + row.spread)
             body.append(
                 Markup('<path d="M{:.1f} {}H{:.1f}M{:.1f} {}v10M{:.1f} {}v10" class="whisker"/>').format(
-                    left, y + 10, right, left, y + 5, right, y + 5
+                    left, y + 22, right, left, y + 17, right, y + 17
                 )
             )
-    return _svg(body, 16 + ROW * len(rows), alt, width)
+    return _svg(body, 16 + ROW * len(rows), alt)
 
 
 def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:

@@ -33,11 +33,11 @@ from invariantnet.report.posterior_charts import (
     posterior_chart,
     race_chart,
     range_charts,
-    words,
 )
 from invariantnet.report.tryit import LeftOutError, TryIt, class_names, try_it
 from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
+from invariantnet.symmetries.plain import both_names, plain_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def render(subject: Subject) -> str:
         css=Markup(files.joinpath("page.css").read_text()),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
-        words=words,
+        words=both_names,
         count_words=count_words,
         headline=_headline(posterior, model.chosen),
         invariance=_invariance(model),
@@ -125,7 +125,7 @@ def render(subject: Subject) -> str:
         laplace_words=_laplace_words(posterior),
         race_chart=race_chart(posterior),
         calibration_chart=_calibration_chart(subject.evaluation.calibration),
-        shown_symmetry=words(shown_symmetry(subject.classifier).name),
+        shown_symmetry=both_names(shown_symmetry(subject.classifier).name),
         examples=_examples(subject),
         doubtful=_doubtful(subject),
         network_names=_network_names(model.chosen),
@@ -138,30 +138,32 @@ def render(subject: Subject) -> str:
 
 
 def _invariance(model: ModelRecord) -> str:
+    named = both_names(model.chosen)
     if model.chosen == TRIVIAL:
         return "has no symmetry built in"
     if model.exact:
-        return f"is exactly invariant to {model.chosen}"
+        return f"is exactly invariant to {named}"
     if model.parameters.method == "paper":
-        return f"mixes weight-sharing schemes, most of all {model.chosen}, so it is not exactly invariant,"
+        return f"mixes weight-sharing schemes, most of all {named}, so it is not exactly invariant,"
     if model.deviation is not None:
         changes = f"its probabilities change by {model.deviation} (measured)"
-        return f"is nearly invariant to {model.chosen}: inside the range, {changes},"
-    return f"is averaged over {SAMPLED} sampled elements of {model.chosen}, so it is nearly invariant to it,"
+        return f"is nearly invariant to {named}: inside the range, {changes},"
+    return f"is averaged over {SAMPLED} sampled elements of {named}, so it is nearly invariant to it,"
 
 
 def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
     if not posterior.learned:
         return "No network has learned to predict the labels, so they say nothing about symmetries."
     p = posterior.certainty
-    found = f"{words(posterior.favourite)}, with probability {p:.3f}" if p < 0.9995 else words(posterior.favourite)
+    named = both_names(posterior.favourite)
+    found = f"{named}, with probability {p:.3f}" if p < 0.9995 else named
     if posterior.strength == "inconclusive":
         return f"The data does not decide: {found} is the favourite."
     sentence = (
         f"The data has {found}." if posterior.favourite == TRIVIAL else f"The data is symmetric under {found}."
     )
     if chosen != posterior.favourite:
-        sentence += f" Within the tolerance, the network is invariant to {words(chosen)}."
+        sentence += f" Within the tolerance, the network is invariant to {both_names(chosen)}."
     return sentence
 
 
@@ -174,17 +176,17 @@ def _explained(names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _network_names(chosen: str) -> dict[str, str]:
-    named = "without symmetry" if chosen == TRIVIAL else f"with the symmetry {chosen}"
+    named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
     return {"chosen": named, "baseline": "the same network without the symmetry"}
 
 
 def _laplace_words(posterior: SymmetryPosterior) -> str:
     if posterior.second_opinion == posterior.favourite:
         return "It agrees with the posterior."
-    other = words(posterior.second_opinion or TRIVIAL)
+    other, ours = both_names(posterior.second_opinion or TRIVIAL), both_names(posterior.favourite)
     return (
-        f"It disagrees: it favours {other}, where held-out predictions favour "
-        f"{words(posterior.favourite)}. It judges networks by the labels they learned from, so rely on it less."
+        f"It disagrees: it favours {other}, where held-out predictions favour {ours}. It judges networks by the "
+        "labels they learned from, so rely on it less."
     )
 
 

@@ -1,4 +1,4 @@
-"""Charts of a posterior, and the words for its hypotheses."""
+"""Charts of a posterior."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,16 @@ from markupsafe import Markup
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.report import charts
-from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.plain import both_names
 
 SHORTEST_AXIS = 50.0
 """Nats that the axis of an evidence chart covers at least, so that small differences look small."""
 
 
-def words(name: str) -> str:
-    """Name a hypothesis as people say it."""
-    return "no symmetry" if name == TRIVIAL else name
-
-
 def posterior_chart(posterior: SymmetryPosterior) -> Markup:
     """Draw how probable each hypothesis is."""
     rows = [
-        charts.Bar(words(name), p, f"{p:.3f}", strong=name == posterior.favourite)
+        charts.Bar(both_names(name), p, f"{p:.3f}", strong=name == posterior.favourite)
         for name, p in zip(posterior.names, posterior.probabilities, strict=True)
     ]
     return charts.bars(rows, "Posterior: " + _listed(rows))
@@ -36,7 +31,7 @@ def evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
     several = any(spread > 0 for spread in posterior.log_evidence_spread)
     rows = [
         charts.Bar(
-            words(name),
+            both_names(name),
             factor,
             f"{'≤ ' if name in posterior.dropped else ''}{factor:.1f}{f' ± {spread:.1f}' if several else ''}",
             spread,
@@ -65,7 +60,7 @@ def laplace_chart(posterior: SymmetryPosterior) -> Markup | None:
         return None
     best = max(posterior.laplace)
     rows = [
-        charts.Bar(words(name), value - best, f"{value - best:.1f}", strong=name == posterior.second_opinion)
+        charts.Bar(both_names(name), value - best, f"{value - best:.1f}", strong=name == posterior.second_opinion)
         for name, value in zip(posterior.names, posterior.laplace, strict=True)
     ]
     return _behind(rows, "Laplace's log marginal likelihood against the best: ")
@@ -80,7 +75,7 @@ def race_chart(posterior: SymmetryPosterior) -> Markup | None:
         best = max(stage.log_evidence.values())
         for name, value in stage.log_evidence.items():
             paths[name].append((float(i), value - best))
-    found = [charts.Line(words(name), tuple(points)) for name, points in paths.items()]
+    found = [charts.Line(name, tuple(points)) for name, points in paths.items()]
     ticks = ["0", *(f"{stage.examples:,}" for stage in posterior.race)]
     alt = "Log evidence behind the leader after each block: " + "; ".join(
         f"{line.label} {line.points[-1][1]:.0f} after {ticks[len(line.points) - 1]} labels" for line in found

@@ -57,12 +57,14 @@ class CatalogueEntry:
 
     Args:
         name: Name by which users ask for it.
+        plain: What people who know no group theory call it; verdicts show it beside the name.
         description: What it does to an input, for the command line.
         shapes: Input shapes that it acts on, for the command line.
         generators: Makes the group for a shape.
     """
 
     name: str
+    plain: str
     description: str
     shapes: str
     generators: Factory
@@ -72,9 +74,9 @@ CATALOGUE: dict[str, CatalogueEntry] = {}
 """All named groups, by name, in the order in which the command line lists them."""
 
 
-def _entry(name: str, description: str, shapes: str) -> Callable[[Factory], Factory]:
+def _entry(name: str, plain: str, description: str, shapes: str) -> Callable[[Factory], Factory]:
     def add(factory: Factory) -> Factory:
-        CATALOGUE[name] = CatalogueEntry(name, description, shapes, factory)
+        CATALOGUE[name] = CatalogueEntry(name, plain, description, shapes, factory)
         return factory
 
     return add
@@ -117,77 +119,82 @@ def _all_orderings(grid: np.ndarray) -> Generators:
     return _generators(exchange, np.roll(grid, 1, 0), order=math.factorial(n))
 
 
-@_entry(TRIVIAL, "no symmetry: only the identity", ANY)
+@_entry(TRIVIAL, "no symmetry", "no symmetry: only the identity", ANY)
 def _trivial(shape: Shape) -> Generators:
     return _generators(_grid(shape))
 
 
-@_entry("rot90", "quarter turns of a square image", SQUARE)
+@_entry("rot90", "quarter turns", "quarter turns of a square image", SQUARE)
 def _rot90(shape: Shape) -> Generators:
     return _generators(np.rot90(_square("rot90", shape, "'flips' or 'rot180'"), axes=(-2, -1)))
 
 
-@_entry("rot180", "half turns of an image", IMAGE)
+@_entry("rot180", "half turns", "half turns of an image", IMAGE)
 def _rot180(shape: Shape) -> Generators:
     return _generators(_image("rot180", shape)[..., ::-1, ::-1])
 
 
-@_entry("hflip", "mirror images, left and right exchanged", IMAGE)
+@_entry("hflip", "left-right mirror images", "mirror images, left and right exchanged", IMAGE)
 def _hflip(shape: Shape) -> Generators:
     return _generators(_image("hflip", shape)[..., ::-1])
 
 
-@_entry("vflip", "mirror images, top and bottom exchanged", IMAGE)
+@_entry("vflip", "top-bottom mirror images", "mirror images, top and bottom exchanged", IMAGE)
 def _vflip(shape: Shape) -> Generators:
     return _generators(_image("vflip", shape)[..., ::-1, :])
 
 
-@_entry("flips", "horizontal and vertical flips, and both at once", IMAGE)
+@_entry("flips", "mirror images both ways", "horizontal and vertical flips, and both at once", IMAGE)
 def _flips(shape: Shape) -> Generators:
     grid = _image("flips", shape)
     return _generators(grid[..., ::-1], grid[..., ::-1, :])
 
 
-@_entry("transpose", "mirror images along the main diagonal of a square image", SQUARE)
+@_entry(
+    "transpose",
+    "mirror images along the diagonal",
+    "rows and columns of a square image exchanged",
+    SQUARE,
+)
 def _transpose(shape: Shape) -> Generators:
     return _generators(_square("transpose", shape, "'flips'").swapaxes(-1, -2))
 
 
-@_entry("d4", "all symmetries of the square: quarter turns and flips", SQUARE)
+@_entry("d4", "quarter turns and mirror images", "all symmetries of the square: quarter turns and flips", SQUARE)
 def _d4(shape: Shape) -> Generators:
     grid = _square("d4", shape, "'flips'")
     return _generators(np.rot90(grid, axes=(-2, -1)), grid[..., ::-1])
 
 
-@_entry("shifts", "cyclic translations of an image in both directions", IMAGE)
+@_entry("shifts", "shifts that wrap around", "cyclic translations of an image in both directions", IMAGE)
 def _shifts(shape: Shape) -> Generators:
     grid = _image("shifts", shape)
     return _generators(np.roll(grid, 1, -1), np.roll(grid, 1, -2), order=shape[-1] * shape[-2])
 
 
-@_entry("channels", "all permutations of the channels of an image", CHANNELS)
+@_entry("channels", "any order of the channels", "all permutations of the channels of an image", CHANNELS)
 def _channels(shape: Shape) -> Generators:
     if len(shape) != 3:
         raise ValueError(f"channels needs images with channels, got shape {shape}: pass (C, H, W).")
     return _all_orderings(_grid(shape))
 
 
-@_entry("reversal", "a sequence read backwards", SEQUENCE)
+@_entry("reversal", "reading backwards", "a sequence read backwards", SEQUENCE)
 def _reversal(shape: Shape) -> Generators:
     return _generators(_sequence("reversal", shape)[::-1])
 
 
-@_entry("cyclic", "cyclic shifts of a sequence", SEQUENCE)
+@_entry("cyclic", "shifts of the sequence that wrap around", "cyclic shifts of a sequence", SEQUENCE)
 def _cyclic(shape: Shape) -> Generators:
     return _generators(np.roll(_sequence("cyclic", shape), 1, 0), order=shape[0])
 
 
-@_entry("permutations", "all orderings of the elements of a set", SEQUENCE)
+@_entry("permutations", "any order of the points", "all orderings of the elements of a set", SEQUENCE)
 def _permutations(shape: Shape) -> Generators:
     return _all_orderings(_sequence("permutations", shape))
 
 
-@_entry("sign", "change of the sign of every input at once", ANY)
+@_entry("sign", "change of every sign", "change of the sign of every input at once", ANY)
 def _sign(shape: Shape) -> Generators:
     grid = _grid(shape)
     return _generators(grid + grid.size)

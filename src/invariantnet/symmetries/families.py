@@ -53,6 +53,7 @@ class Family:
 
     Args:
         name: Name by which users ask for it.
+        plain: What people call such transformations, in the plural; verdicts show it beside the name.
         description: What it does to an input, for the command line.
         shapes: Input shapes that it acts on, for the command line.
         unit: What the value of a range counts, such as "°" or "pixels".
@@ -67,6 +68,7 @@ class Family:
     """
 
     name: str
+    plain: str
     description: str
     shapes: str
     unit: str
@@ -105,12 +107,12 @@ class Family:
         return self.step(*((value**t if self.factor else value * t) for t in positions))
 
     def words(self, value: float) -> str:
-        """Describe a range, such as "rotation by up to ±30°"."""
+        """Describe a range, such as "rotations up to 30°"."""
         number = f"{value:.10g}"
         if self.factor:
-            return f"{self.name} by factors from 1/{number} to {number}"
+            return f"{self.plain} up to {number}-fold"
         unit = self.unit if self.unit in ("", "°") else f" {self.unit}"
-        return f"{self.name} by up to ±{number}{unit}"
+        return f"{self.plain} up to {number}{unit}"
 
     def check(self, value: float, shape: Shape) -> None:
         """Raise a ValueError that names the remedy if there is no such range for inputs of a shape."""
@@ -135,12 +137,12 @@ def _catalogued(name: str) -> Family:
 
 
 def _family(
-    name: str, description: str, shapes: str, unit: str, ladder: Values, **options: Any
+    name: str, plain: str, description: str, shapes: str, unit: str, ladder: Values, **options: Any
 ) -> Callable[[Callable[..., Step]], Callable[..., Step]]:
     axes = (2, 3) if shapes == IMAGE else (1, 2)
 
     def add(step: Callable[..., Step]) -> Callable[..., Step]:
-        FAMILIES[name] = Family(name, description, shapes, unit, step, ladder, axes, **options)
+        FAMILIES[name] = Family(name, plain, description, shapes, unit, step, ladder, axes, **options)
         return step
 
     return add
@@ -159,63 +161,63 @@ def _distances(side: int) -> Sequence[float]:
     return [d for d in DISTANCES if d <= max(1.0, LARGEST_SHIFT * side)][-RUNGS:]
 
 
-@_family("rotation", "turns of an image about its centre", IMAGE, "°",
+@_family("rotation", "rotations", "turns of an image about its centre", IMAGE, "°",
          _always(15.0, 30.0, 45.0, 60.0, 90.0, 135.0, 180.0), most=_most(180.0), period=180.0)  # fmt: skip
 def _rotation(degrees: float) -> Step:
     return Affine.rotation(degrees)
 
 
-@_family("translation", "shifts in both directions; what leaves the frame is gone", IMAGE, "pixels",
+@_family("translation", "shifts", "shifts in both directions; what leaves the frame is gone", IMAGE, "pixels",
          lambda shape: _distances(min(shape[-2:])), parameters=2,
          most=lambda shape: float(min(shape[-2:])))  # fmt: skip
 def _translation(down: float, right: float) -> Step:
     return Affine(shift=(-down, -right))
 
 
-@_family("scaling", "smaller and larger images, about their centre", IMAGE, "×",
+@_family("scaling", "changes of size", "smaller and larger images, about their centre", IMAGE, "×",
          _always(*FACTORS), factor=True, most=_most(8.0))  # fmt: skip
 def _scaling(factor: float) -> Step:
     return Affine(((1 / factor, 0.0), (0.0, 1 / factor)))
 
 
-@_family("shear", "images that lean to the left or right", IMAGE, "°",
+@_family("shear", "slants", "images that lean to the left or right", IMAGE, "°",
          _always(5.0, 10.0, 15.0, 20.0, 30.0, 40.0), most=_most(75.0))  # fmt: skip
 def _shear(degrees: float) -> Step:
     return Affine(((1.0, 0.0), (math.tan(math.radians(degrees)), 1.0)))
 
 
-@_family("brightness", "a constant added to every channel", IMAGE, "standard deviations of the channel",
-         _always(*OFFSETS))  # fmt: skip
+@_family("brightness", "changes of brightness", "a constant added to every channel", IMAGE,
+         "standard deviations of the channel", _always(*OFFSETS))  # fmt: skip
 def _brightness(amount: float) -> Step:
     return lambda x: x + amount * _spread(x, (-2, -1))
 
 
-@_family("contrast", "every channel stretched around its mean", IMAGE, "×",
+@_family("contrast", "changes of contrast", "every channel stretched around its mean", IMAGE, "×",
          _always(*STRENGTHS), factor=True, most=_most(100.0))  # fmt: skip
 def _contrast(factor: float) -> Step:
     return lambda x: _mean(x, (-2, -1)) + factor * (x - _mean(x, (-2, -1)))
 
 
-@_family("time-shift", "earlier or later; what leaves the window is gone", SEQUENCE, "steps",
+@_family("time-shift", "shifts in time", "earlier or later; what leaves the window is gone", SEQUENCE, "steps",
          lambda shape: _distances(shape[0]), most=lambda shape: float(shape[0]))  # fmt: skip
 def _time_shift(later: float) -> Step:
     return Affine(shift=(-later, 0.0))
 
 
-@_family("time-scale", "slower or faster, about the middle", SEQUENCE, "×",
+@_family("time-scale", "changes of speed", "slower or faster, about the middle", SEQUENCE, "×",
          _always(*FACTORS), factor=True, most=_most(8.0))  # fmt: skip
 def _time_scale(factor: float) -> Step:
     return Affine(((1 / factor, 0.0), (0.0, 1.0)))
 
 
-@_family("amplitude", "every feature stretched around its mean over time", SEQUENCE, "×",
+@_family("amplitude", "changes of amplitude", "every feature stretched around its mean over time", SEQUENCE, "×",
          _always(*STRENGTHS), factor=True, most=_most(100.0))  # fmt: skip
 def _amplitude(factor: float) -> Step:
     return lambda x: _mean(x, (1,)) + factor * (x - _mean(x, (1,)))
 
 
-@_family("offset", "a constant added to every feature", SEQUENCE, "standard deviations of the feature",
-         _always(*OFFSETS))  # fmt: skip
+@_family("offset", "added constants", "a constant added to every feature", SEQUENCE,
+         "standard deviations of the feature", _always(*OFFSETS))  # fmt: skip
 def _offset(amount: float) -> Step:
     return lambda x: x + amount * _spread(x, (1,))
 

@@ -158,7 +158,7 @@ def register_range(
     if not values or not ascending or not math.isfinite(values[-1]):
         raise ValueError(f"the ladder of {name} is {list(values)}: pass ascending values above {none:g}.")
     FAMILIES[name] = Family(
-        name, description, "any", unit, _Applied(function), _Fixed(values), (1, 2, 3), factor=factor
+        name, name, description, "any", unit, _Applied(function), _Fixed(values), (1, 2, 3), factor=factor
     )
 
 

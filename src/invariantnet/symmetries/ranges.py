@@ -20,6 +20,7 @@ from invariantnet.symmetries._lattice import lattice
 from invariantnet.symmetries._warp import stacked, warped
 from invariantnet.symmetries.families import Family, Step
 from invariantnet.symmetries.group import Group, transform
+from invariantnet.symmetries.plain import plain_name
 from invariantnet.symmetries.shapes import Shape
 
 NODES = {1: 15, 2: 45}
@@ -141,10 +142,8 @@ class Range:
 
     @property
     def words(self) -> str:
-        """What it holds, such as "rotation by up to ±30°"."""
-        return " and ".join(
-            [*([self.group.name] if self.group else []), *(e.family.words(e.value) for e in self.extents)]
-        )
+        """What it holds, such as "rotations up to 30°"."""
+        return plain_name(self.name)
 
     @property
     def dim(self) -> int:

@@ -128,17 +128,24 @@ class Fit:
         print(record.model.posterior)
         if record.data.test_accuracy is not None:
             accuracy = 100 * record.data.test_accuracy
-            print(f"network {_invariance(record.model)}: {accuracy:.1f} % on the test set")
+            print(f"the network, {_invariance(record.model)}: {accuracy:.1f} % right on the test set")
         print(self.out / "report.html")
 
 
 def _invariance(model: "ModelRecord") -> str:
+    from invariantnet.symmetries.catalogue import TRIVIAL
+    from invariantnet.symmetries.plain import both_names
+
+    named = both_names(model.chosen)
+    if model.parameters.method == "paper":
+        return f"a mixture of schemes, most of all {named}"
+    if model.chosen == TRIVIAL:
+        return "with no symmetry built in"
     if model.exact:
-        return f"invariant to {model.chosen}"
+        return f"invariant to {named}"
     if model.deviation is not None:
-        return f"invariant to {model.chosen} (measured: probabilities change by {model.deviation})"
-    how = "a mixture of schemes, most of all" if model.parameters.method == "paper" else "nearly invariant to"
-    return f"{how} {model.chosen}"
+        return f"nearly invariant to {named} (measured: probabilities change by {model.deviation})"
+    return f"nearly invariant to {named}"
 
 
 @dataclass(frozen=True)
