@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import invariantnet as inv
-from invariantnet.estimator import base, networks
+from invariantnet.estimator import fitting, networks
 from invariantnet.inference import Evidence, HeldOut
 from invariantnet.inference import hypotheses as hypotheses_module
 from invariantnet.inference.hypotheses import Hypothesis, with_joins
@@ -62,6 +62,6 @@ def quickly_compared():
     with pytest.MonkeyPatch.context() as patch:
         for module in (hypotheses_module, networks):
             patch.setattr(module, "models_for", briefly)
-        for module in (base, networks):
+        for module in (fitting, networks):
             patch.setattr(module, "HeldOut", lambda: HeldOut(training=BRIEFLY))
         yield

@@ -102,9 +102,10 @@ def test_folding_gives_the_same_outputs_or_is_refused(name, placement):
 
 
 def test_a_forward_pass_of_ones_own_is_not_left_out():
-    module = Skipping(nn.Linear(16, 16), nn.Linear(16, 3))
-    with pytest.raises(ValueError, match=r"use nn\.Sequential, or 'outputs'"):
-        Symmetrized(module, [TURNS])(examples()[0])
+    module, (x, _) = Skipping(nn.Linear(16, 16), nn.Linear(16, 3)), examples()
+    network, copies = Symmetrized(module, [TURNS]), TURNS.act(x)
+    assert network.averages == "features"
+    torch.testing.assert_close(network(x), module[1]((copies + module[0](copies)).mean(1)))
 
 
 def test_layers_that_are_not_ready_yet_are_called():

@@ -33,6 +33,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
             `"mlp"` and `"cnn"` take only the one kind, and a name of `posterior_.models` only that model. Or a
             function of input shape and number of outputs that makes a network, which receives inputs of shape
             (n, *input_shape).
+        head: Name of the layer of your own backbone before which copies are pooled, such as `"classifier.1"`; by
+            default the last layer of a sequence, and the last linear layer that is called of any other network.
         hidden: Width of the hidden layer of the built-in backbones.
         placement: Where the network is averaged over the symmetry; see `nn.Symmetrized`.
         pool: `"max"` or `"mean"` over the copies, with placement `"features"`. Hypotheses are compared with the
@@ -59,6 +61,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     Attributes:
         posterior_: The `SymmetryPosterior`.
         symmetry_: The symmetry that the network is invariant to.
+        placement_: Where the network is averaged: `"outputs"` instead of `"features"` if your own backbone has no
+            layer before which copies can be pooled.
         candidates_: Every symmetry that was compared.
         hypotheses_: Every symmetry with every model that suits it.
         network_: The fitted torch module; a `Symmetrized` has `fold()` for plain layers.

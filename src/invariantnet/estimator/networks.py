@@ -1,9 +1,12 @@
 """The networks of an estimator: how they are made for a hypothesis, and how they are trained."""
 
+import re
+import warnings
 from dataclasses import replace
 
 from torch import Tensor, nn
 
+from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Placement, Pool, Uncertainty
 from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator.persistence import Trainings
@@ -13,6 +16,7 @@ from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compar
 from invariantnet.inference.models import Model, models_for
 from invariantnet.nn import InvariantLinear, Symmetrized, invariant_net
 from invariantnet.nn.standardize import InputStatistics, Standardize
+from invariantnet.nn.symmetrized import NO_HEAD
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.ranges import AnySymmetry, Range
@@ -23,6 +27,9 @@ class NetworkMaker(StoredEstimator):
     """An estimator that knows how its networks are made and trained."""
 
     placement: Placement
+    placement_: Placement
+    """Where networks are averaged: `outputs` instead of `features` for a backbone without a head."""
+    head: str | None
     pool: Pool
     uncertainty: Uncertainty
     epochs: int | None
@@ -121,6 +128,18 @@ class NetworkMaker(StoredEstimator):
         else:
             self.hypotheses_ = all_hypotheses(self.candidates_, self.backbone, self.input_shape_)
 
+    def _placement_of_the_backbone(self) -> Placement:
+        """The placement that was asked for, or `outputs` if a backbone of the user's own has no head."""
+        if not callable(self.backbone) or self.placement != "features":
+            return self.placement
+        # Found once, on a network that is not used: else every network of a fit would warn.
+        with warnings.catch_warnings(), seeded(0):
+            warnings.filterwarnings("ignore", re.escape(NO_HEAD[:40]), UserWarning)
+            module = self.backbone(self.input_shape_, self.outputs_)
+            trivial = next(s for s in self.candidates_ if s.name == TRIVIAL)
+            shape = self._network_shape
+            return Symmetrized(module, [trivial], "features", input_shape=shape, head=self.head).averages
+
     def _backbone_of_the_final_network(self) -> nn.Module:
         return self._module(self._chosen, self._pool)
 
@@ -130,7 +149,7 @@ class NetworkMaker(StoredEstimator):
 
     @property
     def _pool(self) -> Pool:
-        return self.pool if self.placement == "features" else "mean"
+        return self.pool if self.placement_ == "features" else "mean"
 
     def _final_training(self, model: Model) -> Training:
         final = model.final
@@ -143,13 +162,14 @@ class NetworkMaker(StoredEstimator):
         return Symmetrized(
             self._module(hypothesis, pool, equal=placement is not None),
             [hypothesis.symmetry],
-            placement or self.placement,
+            placement or self.placement_,
             pool,
             standardize=self._standardize(hypothesis.symmetry),
             probabilities=self.likelihood.averages_probabilities,
             input_shape=self._network_shape,
             outputs=self.outputs_,
             native=hypothesis.native,
+            head=self.head if (placement or self.placement_) == "features" else None,
         )
 
     def _standardize(self, symmetry: AnySymmetry) -> Standardize:

@@ -67,6 +67,7 @@ class Parameters:
     device: str
     random_state: int | None
     verbose: int
+    head: str | None = None
 
 
 @dataclass(frozen=True)

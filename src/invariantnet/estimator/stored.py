@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from invariantnet._system.sizes import must_fit
+from invariantnet.choices import Placement
 from invariantnet.estimator.onnx import Deployed, export_onnx
 from invariantnet.estimator.persistence import (
     MODEL,
@@ -67,6 +68,7 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
     backbone: str | Backbone
     hidden: int
     method: str
+    placement_: Placement
     symmetries: str | Sequence[str | AnySymmetry]
     input_shape_: tuple[int, ...]
     n_features_in_: int
@@ -148,6 +150,10 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def make_final_network(self) -> nn.Module:
         """The network for `symmetry_`, untrained."""
+
+    @abstractmethod
+    def _placement_of_the_backbone(self) -> Placement:
+        """Where networks are averaged."""
 
     @abstractmethod
     def _backbone_of_the_final_network(self) -> nn.Module:
@@ -237,9 +243,11 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _restored_network(self, weights: dict[str, Tensor]) -> nn.Module:
         if not callable(self.backbone):
+            self.placement_ = self._placement_of_the_backbone()
             self._check_size(weights)
             return self._filled(self.make_final_network(), weights)
         try:
+            self.placement_ = self._placement_of_the_backbone()
             network = self.make_final_network()
         except Exception as error:
             raise BackboneError(

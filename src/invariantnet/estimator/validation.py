@@ -127,6 +127,10 @@ def check_parameters(estimator: Any) -> None:
             raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
     if not isinstance(estimator.n_jobs, int | np.integer) or estimator.n_jobs == 0:
         raise ValueError(f"n_jobs is {estimator.n_jobs!r}: pass a whole number of processes, at least 1.")
+    if estimator.head is not None and (not callable(estimator.backbone) or estimator.placement != "features"):
+        raise ValueError(
+            "head names a layer of your own backbone, for placement 'features': leave it out, or pass a backbone."
+        )
     symmetries = estimator.symmetries
     for symmetry in symmetries if isinstance(symmetries, Sequence) else [symmetries]:
         if not isinstance(symmetry, str | Group | Range):

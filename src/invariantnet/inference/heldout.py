@@ -105,6 +105,7 @@ def fit_heldout(
     standardize: Standardize | None = None,
     seed: int = 0,
     input_shape: tuple[int, ...] | None = None,
+    head: str | None = None,
 ) -> HeldOutResult:
     """Fit the weights of one network and π in alternation.
 
@@ -119,6 +120,7 @@ def fit_heldout(
         standardize: Brings the inputs to order one; it commutes with all symmetries.
         seed: Seed of the split, the initial weights and the batches.
         input_shape: Shape in which the network takes an input; flat by default.
+        head: Name of the layer before which features are averaged; found by default.
 
     Returns:
         The network and what was learned about π.
@@ -142,6 +144,7 @@ def fit_heldout(
             prior=prior,
             probabilities=likelihood.averages_probabilities,
             input_shape=input_shape,
+            head=head,
         )
 
     network, history = train(

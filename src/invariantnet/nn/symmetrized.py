@@ -10,6 +10,7 @@ Each placement is a class of `invariantnet.nn.placements`.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import get_args
 
@@ -22,7 +23,7 @@ from invariantnet.choices import Placement, Pool, require_choice
 from invariantnet.nn.calibrate import Calibrate
 from invariantnet.nn.mixture import Mixture
 from invariantnet.nn.placements import PLACEMENTS, Averaging
-from invariantnet.nn.placements.features import count_features
+from invariantnet.nn.placements.features import Features, NoHeadError, count_features
 from invariantnet.nn.standardize import Standardize
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.symmetries.group import Group
@@ -34,14 +35,19 @@ COPIES_AT_ONCE = 4096
 """Copies of inputs in memory at once where no gradient is needed, so that memory does not grow with the batch."""
 NUMBERS_AT_ONCE = 2**25
 """Numbers of these copies, which are fewer where inputs are large: 128 MB."""
+NO_HEAD = (
+    "the network has no linear layer before which copies can be pooled, so outputs are averaged instead of "
+    "features: name the layer with head='…', or ask for placement='outputs'."
+)
+"""What users are told whose network cannot be split."""
 
 
 class Symmetrized(Mixture):
     """A network averaged over symmetries; exactly invariant to a symmetry that has all the probability.
 
     Args:
-        module: The network. For `weights`, its first layer must be linear; for `features`, it is a sequence whose
-            last layer is the head; for `outputs`, any map from inputs to outputs.
+        module: The network. For `weights`, its first layer must be linear; for `features`, it has a head, before
+            which features are averaged; for `outputs`, any map from inputs to outputs.
         symmetries: One symmetry, to which the network is then invariant, exactly for a group and nearly for a
             range; or several groups, with learned probabilities π.
         placement: Where to average.
@@ -57,6 +63,9 @@ class Symmetrized(Mixture):
             inputs of `Symmetrized` itself are flat either way.
         outputs: Number of outputs, where they will be calibrated one by one.
         native: A subgroup that `module` is invariant to by construction; one copy per coset of it is then enough.
+        head: Name of the layer before which `features` averages, such as `"classifier.1"`. By default, that is
+            the last layer of a sequence, and the last linear layer that is called of any other network. If there
+            is none, outputs are averaged instead, with a warning; `averages` tells which.
 
     Raises:
         ValueError: If the arguments contradict each other.
@@ -85,6 +94,7 @@ class Symmetrized(Mixture):
         input_shape: tuple[int, ...] | None = None,
         outputs: int = 1,
         native: Group | None = None,
+        head: str | None = None,
     ) -> None:
         super().__init__()
         if not symmetries:
@@ -97,8 +107,15 @@ class Symmetrized(Mixture):
         self.symmetries = tuple(symmetries)
         self.names = tuple(s.name for s in symmetries)
         shape = _several_axes(input_shape, symmetries[0])
-        averaging = Averaging(pool, probabilities, sampled, seed, shape, native)
-        self.placement = PLACEMENTS[placement](module, symmetries, averaging)
+        averaging = Averaging(pool, probabilities, sampled, seed, shape, native, head)
+        self.averages: Placement = placement
+        """Where the network is averaged: the placement that was asked for, or `outputs` if there is no head."""
+        try:
+            self.placement = PLACEMENTS[placement](module, symmetries, averaging)
+        except NoHeadError:
+            warnings.warn(NO_HEAD, UserWarning, stacklevel=2)
+            self.averages = "outputs"
+            self.placement = PLACEMENTS["outputs"](module, symmetries, averaging)
         if len(symmetries) > 1:
             self.prior = as_prior(prior, len(symmetries))
             self.logits = nn.Parameter(torch.zeros(len(symmetries)))
@@ -113,7 +130,9 @@ class Symmetrized(Mixture):
     @property
     def features(self) -> int:
         """Number of features that are averaged, with placement `features`."""
-        return count_features(self.module)
+        if not isinstance(self.placement, Features):
+            raise ValueError("one π per feature needs features that are averaged: use posterior='point'.")
+        return count_features(self.module, self.placement.head)
 
     def forward(self, x: Float[Tensor, "*batch dim"], pi: Tensor | None = None) -> Float[Tensor, "*batch outputs"]:
         """Compute the averaged network.

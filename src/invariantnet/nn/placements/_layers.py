@@ -18,25 +18,9 @@ def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
     return isinstance(layer, nn.Linear) and type(layer).forward is nn.Linear.forward
 
 
-def sequence_of(module: nn.Module) -> list[nn.Module]:
-    """Split a network into its layers, the last of which is the head.
-
-    Args:
-        module: The network.
-
-    Returns:
-        The layers in the order of their calls.
-
-    Raises:
-        ValueError: If the network is not a plain sequence of at least two layers.
-
-    """
-    # An overridden forward() cannot be split into layers.
-    if isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward and len(module) > 1:
-        return list(module)
-    raise ValueError(
-        "'features' needs a sequence of layers that ends with the head: use nn.Sequential, or 'outputs'."
-    )
+def is_plain_sequence(module: nn.Module) -> TypeGuard[nn.Sequential]:
+    """Whether a network is a plain sequence of layers: an overridden forward() may do more than call them."""
+    return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward and len(module) > 1
 
 
 def first_layer(module: nn.Module) -> nn.Module:

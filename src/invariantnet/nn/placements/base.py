@@ -28,6 +28,7 @@ class Averaging:
         seed: Seed of the sampled elements.
         input_shape: Shape in which the network takes an input; None if it takes flat inputs.
         native: A subgroup that the network is invariant to by construction.
+        head: Name of the layer before which features are pooled; None finds it.
 
     """
 
@@ -37,6 +38,7 @@ class Averaging:
     seed: int
     input_shape: tuple[int, ...] | None
     native: Group | None = None
+    head: str | None = None
 
     def measure(self, symmetries: Sequence[Group]) -> Measure:
         """The transformations to average over: one per coset of what the network is invariant to already."""

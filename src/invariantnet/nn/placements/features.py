@@ -15,20 +15,26 @@ from invariantnet.nn.placements._layers import (
     check_first_layer,
     in_own_units,
     is_plain_linear,
+    is_plain_sequence,
     plain_linear,
-    sequence_of,
 )
 from invariantnet.nn.placements._moved import MoveWeights, gather_indices
+from invariantnet.nn.placements._split import call_pooled, find_head
 from invariantnet.nn.placements.base import Averaging, OverElements
 from invariantnet.nn.standardize import Standardize
 from invariantnet.symmetries.ranges import AnySymmetry
 
 
+class NoHeadError(ValueError):
+    """A network has no layer before which the features of copies can be pooled."""
+
+
 class Features(OverElements):
     r"""$\sum_g \mu_\pi(g)\, \varphi(T_g x)$ before the last layer: no information is lost.
 
-    The network is a sequence of layers that ends with the head. If it starts with `nn.Linear`, the weights of this
-    layer are transformed instead of the inputs.
+    The head is the last layer of a plain sequence. If such a sequence starts with `nn.Linear`, the weights of this
+    layer are transformed instead of the inputs. In any other network the head is the last linear layer that is
+    called, or the layer that the user names.
     """
 
     pools = ("mean", "max")
@@ -36,7 +42,8 @@ class Features(OverElements):
     def __init__(self, module: nn.Module, symmetries: Sequence[AnySymmetry], averaging: Averaging) -> None:
         check_first_layer(module, symmetries[0], averaging.input_shape)
         super().__init__(module, symmetries, averaging)
-        sequence_of(module)
+        self.head = _name_of_the_head(module, averaging, symmetries[0].dim)
+        """Name of the head inside the network; None for the last layer of a plain sequence."""
         self.pool: Pool = averaging.pool
         is_index = self.range is None and not self.elements.is_floating_point()
         self.only_identity = is_index and torch.equal(self.elements, torch.arange(symmetries[0].dim)[None])
@@ -51,22 +58,27 @@ class Features(OverElements):
     ) -> Float[Tensor, "*batch outputs"]:
         """Call all layers but the head on every copy, pool the features, and call the head on the result."""
         weights, used = self.weighted_elements(pi)
-        *body, head = sequence_of(module)
-        features = self._features(body, x, used)
-        return head(features.amax(-2) if self.pool == "max" else self.mean(features, weights))
+        if self.head is not None:
+            return self._pooled_inside(module, x, weights, used)
+        *body, head = _layers(module)
+        return head(self._pooled(self._features(body, x, used), weights))
 
     def copies(self, module: nn.Module) -> int:
         """Every element makes one, unless weights are transformed instead."""
-        return 1 if self._moves_weights(sequence_of(module)[0]) else len(self.haar)
+        return 1 if self.head is None and self._moves_weights(_layers(module)[0]) else len(self.haar)
 
     def moved_weight(self, module: nn.Module) -> Tensor | None:
         """Return the weight of the first layer if it is gathered by index."""
-        first = sequence_of(module)[0]
+        if self.head is not None:
+            return None
+        first = _layers(module)[0]
         return first.weight if self.gathers and is_plain_linear(first) else None
 
     def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], inputs: Standardize | None) -> nn.Module:
         """Make one hidden layer with a unit for every copy of a neuron."""
-        first, *between, head = sequence_of(module)
+        if self.head is not None:
+            return super().fold(module, pi, inputs)
+        first, *between, head = _layers(module)
         units = self._units(between)
         if not self._moves_weights(first) or not isinstance(head, nn.Linear) or units is None:
             return super().fold(module, pi, inputs)
@@ -99,6 +111,28 @@ class Features(OverElements):
     def _moves_weights(self, first: nn.Module) -> bool:
         # Transformed weights serve all inputs of a batch, but interpolating them costs more than the inputs.
         return self.input_shape is None and self.range is None and is_plain_linear(first)
+
+    def _pooled(
+        self, features: Float[Tensor, "*batch n features"], weights: Float[Tensor, "n ..."]
+    ) -> Float[Tensor, "*batch features"]:
+        return features.amax(-2) if self.pool == "max" else self.mean(features, weights)
+
+    def _pooled_inside(
+        self,
+        module: nn.Module,
+        x: Float[Tensor, "*batch dim"],
+        weights: Float[Tensor, "n ..."],
+        used: Tensor | slice,
+    ) -> Float[Tensor, "*batch outputs"]:
+        """Call the whole network on every copy; the features are pooled where they enter the head."""
+        copies, axes = self.transformed(x, used)
+        assert self.head is not None
+
+        def pool(features: Tensor) -> Tensor:
+            each = features.flatten(1).unflatten(0, axes)
+            return self._pooled(each, weights).flatten(0, -2).unflatten(-1, features.shape[1:])
+
+        return call_pooled(module, module.get_submodule(self.head), copies, pool).unflatten(0, axes[:-1])
 
     def _features(
         self, body: list[nn.Module], x: Float[Tensor, "*batch dim"], used: Tensor | slice
@@ -140,25 +174,40 @@ class Features(OverElements):
         return MoveWeights.apply(weight, forward, backward, self.signed)  # type: ignore[no-untyped-call]
 
 
-def count_features(module: nn.Module) -> int:
+def count_features(module: nn.Module, head: str | None) -> int:
     """Count the numbers that the head of a network takes.
 
     Args:
         module: The network.
+        head: Name of its head; None for the last layer of a plain sequence.
 
     Returns:
         The number of features.
 
     Raises:
-        ValueError: If the network does not end with `nn.Linear`.
+        ValueError: If the head is not `nn.Linear`.
 
     """
-    head = sequence_of(module)[-1]
-    if not isinstance(head, nn.Linear):
+    layer = _layers(module)[-1] if head is None else module.get_submodule(head)
+    if not isinstance(layer, nn.Linear):
         raise ValueError("one π per feature needs a network that ends with nn.Linear: use posterior='point'.")
-    return head.in_features
+    return layer.in_features
 
 
 def has_hooks(layer: nn.Module) -> bool:
     """Whether a call of the layer would also call a hook."""
     return bool(layer._forward_hooks or layer._forward_pre_hooks)
+
+
+def _layers(module: nn.Module) -> list[nn.Module]:
+    assert isinstance(module, nn.Sequential)
+    return list(module)
+
+
+def _name_of_the_head(module: nn.Module, averaging: Averaging, dim: int) -> str | None:
+    if is_plain_sequence(module) and averaging.head in (None, str(len(module) - 1)):
+        return None
+    found = find_head(module, averaging.input_shape or (dim,), averaging.head)
+    if found is None:
+        raise NoHeadError("'features' needs a layer before which copies can be pooled")
+    return found
