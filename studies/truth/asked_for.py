@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from invariantnet.inference.posterior import NOTHING_LEARNED
 from invariantnet.symmetries.catalogue import TRIVIAL
 from studies.framework.records import select
 from studies.truth.problems import favourite, is_right, is_sure, share
@@ -44,8 +45,14 @@ class Record:
         return is_sure(self) and is_right(self)
 
 
+def with_verdict(records: Sequence[Record]) -> list[Record]:
+    """Leave out data sets from which nothing was learned: there the program states no verdict."""
+    return [r for r in records if r.strength != NOTHING_LEARNED]
+
+
 def calibration_error(records: Sequence[Record]) -> float:
     """Mean distance between the stated probability of the favourite and the share that is right, by bins."""
+    records = with_verdict(records)
     stated, right = np.array([max(r.probabilities) for r in records]), np.array([is_right(r) for r in records])
     total = 0.0
     for low, high in pairwise(EDGES):

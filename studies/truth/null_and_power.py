@@ -20,7 +20,7 @@ from studies.framework.drawing import COLORS
 from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
 from studies.framework.records import select
-from studies.truth.asked_for import EDGES, TARGETS, Record
+from studies.truth.asked_for import EDGES, TARGETS, Record, with_verdict
 from studies.truth.problems import is_right, judge, share
 from studies.truth.teachers import teacher_problem
 
@@ -128,7 +128,7 @@ def draw(records: Sequence[Record]) -> Figure:
     figure = Figure(figsize=(7, 3.2), layout="constrained")
     for axis, kind in zip(figure.subplots(1, 2, sharey=True), KINDS, strict=True):
         axis.plot([0, 1], [0, 1], "--", color=COLORS["trivial"], linewidth=1)
-        found = select(records, kind=kind)
+        found = with_verdict(select(records, kind=kind))
         for low, high in pairwise(EDGES):
             inside = [r for r in found if low <= max(r.probabilities) < high]
             if inside:
@@ -154,6 +154,7 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
             f"{', '.join('×'.join(map(str, s)) for s in SHAPES)} inputs, n from {min(SIZES)} to {max(SIZES):,}.",
             len(cells) == 2 * len(SHAPES) * len(SIZES) * len(KINDS),
         ),
+        "silent": Claim(f"On {len(records) - len(with_verdict(records))} nothing was learned: no verdict."),
         "met": Claim(f"{len(met)} of the {len(TARGETS)} targets were met."),
     }
 

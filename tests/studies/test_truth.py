@@ -84,6 +84,8 @@ def test_calibration_error_is_the_distance_between_stated_and_observed():
     right, wrong = verdict("trivial", 0.8, 0.2), verdict("reversal", 0.8, 0.2)
     assert calibration_error([right] * 4 + [wrong]) == pytest.approx(0.0)
     assert calibration_error([wrong] * 5) == pytest.approx(0.8)
+    silent = replace(wrong, strength="nothing learned")
+    assert calibration_error([right] * 4 + [wrong, silent]) == pytest.approx(0.0), "no verdict, no judgement"
 
 
 def test_simulations_of_christie_and_aston_compare_all_subgroups_of_the_square():
