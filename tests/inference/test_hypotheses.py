@@ -97,7 +97,7 @@ def test_huge_groups_are_joined_without_listing_their_elements():
         ((100_000,), {"sign", "reversal", "permutations"}, False),
         ((224, 224), {"rot90", "flips", "d4", "shifts"}, False),
         ((3, 64, 64), {"rot90", "flips", "channels"}, False),
-        ((40, 2), {"hflip", "permutations"}, False),
+        ((20, 3), {"reversal", "permutations"}, True),
     ],
 )
 def test_auto_takes_what_suits_the_shape_and_looks_for_joins_where_that_is_quick(shape, some, joined):
@@ -105,3 +105,15 @@ def test_auto_takes_what_suits_the_shape_and_looks_for_joins_where_that_is_quick
     assert some <= set(found)
     assert any("+" in name for name in found) == joined
     assert len(found) <= hypotheses_module.MAX_HYPOTHESES
+    images, sequences = {"hflip", "vflip", "flips", "shifts"} & set(found), {"reversal", "cyclic"} & set(found)
+    assert bool(images) != bool(sequences), "images have no reading direction, points no mirror image"
+
+
+def test_auto_asks_about_signs_only_if_examples_can_tell():
+    def found(both):
+        return [g.name for g in hypotheses_module.candidates("auto", (6,), joins=True, both_signs=both)]
+
+    assert not any("sign" in name for name in found(False))
+    assert {"sign", "reversal+sign"} <= set(found(True))
+    asked = hypotheses_module.candidates(["sign"], (6,), joins=True, both_signs=False)
+    assert [g.name for g in asked] == ["trivial", "sign"], "what is asked for is compared"

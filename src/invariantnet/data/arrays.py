@@ -206,6 +206,21 @@ def not_finite(x: Tensor | DiskArray) -> tuple[int, int]:
     return found, first if found else 0
 
 
+def has_both_signs(x: Tensor | DiskArray) -> bool:
+    """Whether some numbers are negative and others positive; reads only until both were seen.
+
+    Example:
+        >>> has_both_signs(torch.tensor([[0.0, 2.0]])), has_both_signs(torch.tensor([[-1.0, 2.0]]))
+        (False, True)
+    """
+    negative = positive = False
+    for part in blocks(x):
+        negative, positive = negative or bool((part < 0).any()), positive or bool((part > 0).any())
+        if negative and positive:
+            return True
+    return False
+
+
 def as_inputs(x: np.ndarray | DiskArray) -> Tensor | DiskArray:
     """Convert an array to a tensor; a `DiskArray` stays as it is."""
     return x if isinstance(x, DiskArray) else torch.from_numpy(x)

@@ -16,7 +16,7 @@ from invariantnet._system.progress import working
 from invariantnet._system.sizes import must_fit
 from invariantnet._system.torch_state import threads
 from invariantnet.choices import Method, Placement, Pool, Uncertainty
-from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
+from invariantnet.data.arrays import DiskArray, as_inputs, blocks, has_both_signs, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
@@ -177,7 +177,9 @@ class InvariantEstimator(Fitter):
         w = None if weights is None else torch.from_numpy(weights).to(device)
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
         self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
-        self.candidates_ = candidates(self.symmetries, self.input_shape_, joins=self.joins)
+        self.candidates_ = candidates(
+            self.symmetries, self.input_shape_, joins=self.joins, both_signs=has_both_signs(x)
+        )
         self._combine_symmetries_and_models()
         self.placement_ = self._placement_of_the_backbone()
         if self.placement_ != self.placement:

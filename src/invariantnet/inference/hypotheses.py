@@ -9,10 +9,10 @@ import numpy as np
 
 from invariantnet.inference.models import NATIVE, Model, models_for, native_part
 from invariantnet.nn.native import Native
-from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.catalogue import SIGN, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
-from invariantnet.symmetries.lookup import symmetries_for
+from invariantnet.symmetries.lookup import groups_suited_to
 from invariantnet.symmetries.named import join, ladder, ladders_for
 from invariantnet.symmetries.named import symmetry as named_symmetry
 from invariantnet.symmetries.ranges import AnySymmetry, Range
@@ -29,7 +29,7 @@ Asked = str | AnySymmetry | Sequence[str | AnySymmetry]
 """What users ask for: names, groups, ranges, or `"auto"`."""
 
 
-def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool) -> list[AnySymmetry]:
+def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool, both_signs: bool = True) -> list[AnySymmetry]:
     """Find the symmetries to compare.
 
     Args:
@@ -37,6 +37,8 @@ def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool) -> list[Any
             for its whole ladder.
         shape: Shape of one input.
         joins: Whether joins of candidates are candidates too.
+        both_signs: Whether inputs have negative and positive values. If not, no example can tell whether signs
+            matter, and `"auto"` does not ask.
 
     Returns:
         The symmetries, no symmetry first.
@@ -45,7 +47,8 @@ def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool) -> list[Any
         ValueError: If a name is unknown, or a group acts on inputs of another size.
     """
     if isinstance(asked, str) and asked == "auto":
-        return [*_every_group(shape, joins=joins)]
+        suited = [g for g in groups_suited_to(shape) if both_signs or g.name != SIGN]
+        return [*_with_quick_joins(suited, shape, joins=joins)]
     names = [asked] if isinstance(asked, str | Group | Range) else asked
     found = [symmetry for name in names for symmetry in _meant(name, shape)]
     for symmetry in found:
@@ -78,9 +81,9 @@ def ranges_left_out(asked: Asked, compared: Sequence[AnySymmetry], shape: tuple[
     return tuple(name for name in ladders_for(shape) if name not in there)
 
 
-def _every_group(shape: tuple[int, ...], *, joins: bool) -> list[Group]:
-    """Every group of the catalogue that acts on the shape, with joins where these are few and quickly found."""
-    every, dim = symmetries_for(shape), math.prod(shape)
+def _with_quick_joins(every: Sequence[Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
+    """The groups, with their joins where these are few and quickly found."""
+    dim = math.prod(shape)
     one_axis, listed = sum(n > 1 for n in shape) == 1, all(g.can_list_elements for g in every)
     quick = dim <= MOST_INPUTS_WITH_HUGE_JOINS or (dim <= MOST_INPUTS_WITH_JOINS and (one_axis or listed))
     try:

@@ -15,6 +15,9 @@ from invariantnet.symmetries.shapes import Shape
 TRIVIAL = "trivial"
 """Name of the group that holds only the identity: no symmetry."""
 
+SIGN = "sign"
+"""Name of the group that also changes the sign of an input."""
+
 MOST_ORDERINGS = 10**5
 """Largest number of things whose orderings are counted: the count has half a million digits."""
 
@@ -29,6 +32,9 @@ SQUARE = "(H, H), (C, H, H)"
 
 CHANNELS = "(C, H, W)"
 """Input shapes of groups that act on images with channels."""
+
+IMAGES = (IMAGE, SQUARE, CHANNELS)
+"""Input shapes of all groups that act on images."""
 
 SEQUENCE = "(length,), (length, features)"
 """Input shapes of groups that act on sequences and sets."""
@@ -194,7 +200,7 @@ def _permutations(shape: Shape) -> Generators:
     return _all_orderings(_sequence("permutations", shape))
 
 
-@_entry("sign", "change of every sign", "change of the sign of every input at once", ANY)
+@_entry(SIGN, "change of every sign", "change of the sign of every input at once", ANY)
 def _sign(shape: Shape) -> Generators:
     grid = _grid(shape)
     return _generators(grid + grid.size)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from invariantnet.symmetries.catalogue import CATALOGUE
+from invariantnet.symmetries.catalogue import CATALOGUE, IMAGES, SEQUENCE
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.joins import generated_by
-from invariantnet.symmetries.shapes import Shape, checked
+from invariantnet.symmetries.shapes import Shape, checked, has_features
 
 REGISTERED: dict[str, Callable[[Shape], Group]] = {}
 """Factories of the symmetries that users have registered, by name."""
@@ -97,6 +97,24 @@ def symmetries_for(shape: Shape) -> list[Group]:
         except ValueError:
             continue
     return found
+
+
+def groups_suited_to(shape: Shape) -> list[Group]:
+    """List the symmetries that make sense for what a shape looks like: an image, or a sequence, set or table.
+
+    Reading rows backwards acts on images too, but is called a mirror image there; and mirror images act on points
+    with features, but exchange features that mean different things.
+
+    Args:
+        shape: Shape of one input.
+
+    Example:
+        >>> [g.name for g in groups_suited_to((20, 2))]
+        ['trivial', 'reversal', 'cyclic', 'permutations', 'sign']
+    """
+    unsuited = IMAGES if len(shape) == 1 or has_features(shape) else (SEQUENCE,)
+    left_out = {name for name, entry in CATALOGUE.items() if entry.shapes in unsuited}
+    return [group for group in symmetries_for(shape) if group.name not in left_out]
 
 
 def register_symmetry(name: str, factory: Callable[[Shape], Group]) -> None:
