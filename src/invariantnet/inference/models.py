@@ -57,7 +57,7 @@ _BRIEF = Training(
     weight_decay=1e-2,
     validation=0.0,
     schedule="one-cycle",
-    min_steps=200,
+    min_steps=100,
 )
 
 
@@ -76,7 +76,7 @@ MLPS = (
 """MLPs with little and with much decay, and with two hidden layers. Much decay suits few or noisy examples."""
 
 CNNS = (
-    _model("plain cnn", convnet, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=80),
+    _model("plain cnn", convnet, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=50),
     _model(
         "pooled cnn",
         partial(convnet, pooled=True),
@@ -84,7 +84,7 @@ CNNS = (
         epochs=8,
         learning_rate=5e-3,
         weight_decay=0.05,
-        min_steps=80,
+        min_steps=50,
     ),
 )
 """Convolutions that keep the places of features, and such that average over all places, as textures need."""
