@@ -117,8 +117,11 @@ class InvariantEstimator(Fitter):
         """
         examples, seed = self._begin(X, y, sample_weight, known_fingerprint)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
-        with self._threads():
-            fit(examples, seed, cache)
+        try:
+            with self._threads():
+                fit(examples, seed, cache)
+        finally:
+            self._forget_features()
         if not all(bool(value.isfinite().all()) for value in self.network_.parameters()):
             raise ValueError("training diverged: look for extreme values in X, or use another backbone.")
         return self
@@ -140,8 +143,11 @@ class InvariantEstimator(Fitter):
         if self.method != "evidence":
             raise ValueError(f"method {self.method!r} has no verdict without a fit: use method 'evidence'.")
         examples, seed = self._begin(X, y, sample_weight, None)
-        with self._threads():
-            self._compare(examples, seed, None)
+        try:
+            with self._threads():
+                self._compare(examples, seed, None)
+        finally:
+            self._forget_features()
         return self.posterior_
 
     def _begin(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> tuple[Examples, int]:

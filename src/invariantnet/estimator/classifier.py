@@ -32,7 +32,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
             with two hidden layers, convolutions with and without global pooling for images and sequences.
             `"mlp"` and `"cnn"` take only the one kind, and a name of `posterior_.models` only that model. Or a
             function of input shape and number of outputs that makes a network, which receives inputs of shape
-            (n, *input_shape).
+            (n, *input_shape). Or `nn.Pretrained(body)`, of which only heads are trained.
         head: Name of the layer of your own backbone before which copies are pooled, such as `"classifier.1"`; by
             default the last layer of a sequence, and the last linear layer that is called of any other network.
         hidden: Width of the hidden layer of the built-in backbones.

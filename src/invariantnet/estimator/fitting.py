@@ -1,26 +1,51 @@
 """How an estimator is fitted, by each method: the comparison of the symmetries, then the final network."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+from torch import Tensor, nn
 
-from invariantnet._system.progress import evidence_bar, timed, training_bar, working
+from invariantnet._system.progress import evidence_bar, meter, timed, training_bar, working
+from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
+from invariantnet.estimator.heads import ComparedHeads, attached, head_maker, on_features, pooled_examples
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
-from invariantnet.inference.hypotheses import ranges_left_out
+from invariantnet.inference.hypotheses import Hypothesis, ranges_left_out
 from invariantnet.inference.laplace import laplace_evidence
-from invariantnet.nn import InvariantLinear
+from invariantnet.inference.models import UNFROZEN
+from invariantnet.inference.prices import predict_moved
+from invariantnet.inference.scoring import MakeNetwork, PredictMoved
+from invariantnet.inference.seen import SeenCopies
+from invariantnet.nn import InvariantLinear, Symmetrized
+from invariantnet.nn.pretrained import Body, Pretrained
+from invariantnet.symmetries.copies import Copies
 from invariantnet.symmetries.plain import plain_hypothesis, plain_name
+from invariantnet.symmetries.ranges import AnySymmetry
+from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
 from invariantnet.uncertainty import train_uncertain, training_steps
 
 
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What a comparison is about: networks, what they learn from, and how they predict moved inputs."""
+
+    make_network: MakeNetwork
+    examples: Examples
+    predict_moved: PredictMoved
+
+
 class Fitter(NetworkMaker):
     """An estimator that compares symmetries and trains the final network."""
+
+    cpu_seconds_: dict[str, float]
+    """CPU seconds of each part of a fit."""
 
     second_opinion: bool
     tolerance: float
@@ -36,35 +61,76 @@ class Fitter(NetworkMaker):
     def _compare(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
         """Race the hypotheses; sets `posterior_`."""
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
-        self.cpu_seconds_: dict[str, float] = {}
+        self.cpu_seconds_ = {}
         with (
             evidence_bar(len(self.candidates_), visible=self.verbose > 0, words=plain_hypothesis) as on_network,
             timed(self.cpu_seconds_, "comparison"),
         ):
+            compared = self._what_is_compared(examples, cache)
             self.posterior_ = gather_evidence(
-                self.make_compared_network,
+                compared.make_network,
                 self.hypotheses_,
-                examples,
+                compared.examples,
                 config=config,
                 likelihood=self.likelihood,
                 alpha=self._alpha,
                 seed=seed,
-                records=Records(cache, self._about_scores(), on_network, self._class_names),
+                records=Records(
+                    cache, self._about_scores(), on_network, self._class_names, compared.predict_moved
+                ),
             )
         left_out = ranges_left_out(self.symmetries, self.candidates_, self.input_shape_)
         self.posterior_ = replace(self.posterior_, left_out=left_out)
         if self.second_opinion:
-            self._ask_for_a_second_opinion(examples, seed)
+            self._ask_for_a_second_opinion(compared, seed)
 
-    def _ask_for_a_second_opinion(self, examples: Examples, seed: int) -> None:
+    def _what_is_compared(self, examples: Examples, cache: ScoreCache | None) -> "_Compared":
+        """Networks on the inputs or, with a pretrained body, heads on the features of all copies."""
+        if not isinstance(self.backbone, Pretrained):
+            return _Compared(self.make_compared_network, examples, predict_moved)
+        self._seen = self._see(self.candidates_, examples, cache)
+        z = self._seen.compressed().to(examples.device)
+        settings = (self.hidden, self.outputs_)
+        heads = ComparedHeads.of(self._seen, z, self.candidates_, settings, self.likelihood)
+        return _Compared(heads.make_network, Examples(z, examples.y, examples.weight), heads.predict_moved)
+
+    def _see(
+        self, symmetries: Sequence[AnySymmetry], examples: Examples, cache: ScoreCache | None = None
+    ) -> SeenCopies:
+        """Let all copies of all examples pass through the body; parts that were seen before are not repeated."""
+        assert isinstance(self.backbone, Pretrained)
+        copies, about = Copies.of(symmetries), self.backbone.digest(self.input_shape_)
+        folder = getattr(cache, "folder", None)
+        if folder is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="invariantnet")
+            folder = self._scratch.name
+        folder = Path(folder) / f"{copies.digest}-{about}-{self.fingerprint_[:16]}"
+        seen = SeenCopies(folder, len(examples), copies)
+        what = f"passing {len(examples) * copies.count:,} copies of {len(examples):,} inputs through the body"
+        body = self.backbone.extractor().to(examples.device)
+        with (
+            meter(what, visible=self.verbose > 0) as update,
+            timed(self.__dict__.setdefault("cpu_seconds_", {}), "body"),
+        ):
+            seen.compute(body, examples.x, self.input_shape_, lambda done: update(done, ""))
+        return seen
+
+    def _forget_features(self) -> None:
+        """Remove the features of copies, unless they are kept to resume."""
+        self.__dict__.pop("_seen", None)
+        scratch: tempfile.TemporaryDirectory[str] | None = self.__dict__.pop("_scratch", None)
+        if scratch is not None:
+            scratch.cleanup()
+
+    def _ask_for_a_second_opinion(self, compared: "_Compared", seed: int) -> None:
         with (
             working("asking for a second opinion", visible=self.verbose > 0),
             timed(self.cpu_seconds_, "second opinion"),
         ):
             found = laplace_evidence(
-                self.make_compared_network,
+                compared.make_network,
                 [self.hypothesis_of(symmetry) for symmetry in self.candidates_],
-                examples,
+                compared.examples,
                 likelihood=self.likelihood,
                 seed=seed,
                 n_jobs=self.n_jobs,
@@ -79,19 +145,76 @@ class Fitter(NetworkMaker):
     def _train_final(self, chosen: str, examples: Examples, seed: int) -> None:
         """The network that is invariant to the chosen group: calibrated on a fifth, then trained on everything."""
         self.symmetry_ = next(g for g in self.candidates_ if g.name == chosen)
-        final, what = self.trainings.final, f"the network with {plain_name(self.symmetry_.name)}"
-        steps = training_steps(final, len(examples), self.uncertainty)
+        what = f"the network with {plain_name(self.symmetry_.name)}"
+        self.network_, self.history_ = self.train_network(self._chosen, examples, seed, what)
+        self.deviation_ = network_deviation(self.network_, self.symmetry_, examples.x, self.likelihood)
+
+    def train_network(
+        self, hypothesis: Hypothesis, examples: Examples, seed: int, what: str
+    ) -> tuple[nn.Module, History]:
+        """Train the network of a hypothesis as the final network is trained.
+
+        Args:
+            hypothesis: A symmetry and a model.
+            examples: What to learn from.
+            seed: Seed of everything that is drawn.
+            what: What the progress bar calls it.
+
+        Returns:
+            The network from inputs to outputs, and its history.
+        """
+        if isinstance(self.backbone, Pretrained):
+            return self._train_head(hypothesis, examples, seed, what)
+        return self._train(lambda: self.make_network(hypothesis), examples, self.trainings.final, seed, what)
+
+    def _train(
+        self, make: Callable[[], nn.Module], examples: Examples, config: Training, seed: int, what: str
+    ) -> tuple[nn.Module, History]:
+        steps = training_steps(config, len(examples), self.uncertainty)
         with training_bar(steps, what, visible=self.verbose > 0) as on_step:
-            self.network_, self.history_ = train_uncertain(
-                self.make_final_network,
+            return train_uncertain(
+                make,
                 examples,
-                final,
+                config,
                 seed,
                 uncertainty=self.uncertainty,
                 likelihood=self.likelihood,
                 on_step=on_step,
             )
-        self.deviation_ = network_deviation(self.network_, self.symmetry_, examples.x, self.likelihood)
+
+    def _train_head(
+        self, hypothesis: Hypothesis, examples: Examples, seed: int, what: str
+    ) -> tuple[nn.Module, History]:
+        """Train a head on features that are averaged over the copies, and put it on the body."""
+        assert isinstance(self.backbone, Pretrained)
+        seen: SeenCopies | None = getattr(self, "_seen", None)
+        pooled = pooled_examples(seen or self._see([hypothesis.symmetry], examples), hypothesis.symmetry, examples)
+        make_head = head_maker(hypothesis.model, self.hidden)
+        features = read(pooled.x)
+
+        def on_pooled() -> nn.Module:
+            return on_features(make_head(features.shape[1], self.outputs_), features, self.outputs_)
+
+        trained, history = self._train(on_pooled, pooled, self.trainings.final, seed, what)
+        whole = self.make_network(hypothesis)
+        assert isinstance(whole, Symmetrized)
+        network = attached(trained, whole, self.likelihood)
+        if not self.backbone.unfreeze:
+            return network, history
+        weights = {name: v for name, v in network.state_dict().items() if not name.startswith("calibrate.")}
+        network, history = self._train(
+            lambda: self._unfrozen(hypothesis, weights),
+            examples,
+            UNFROZEN,
+            seed,
+            f"{what}, body and head together",
+        )
+        return _set_frozen(network, frozen=True), history
+
+    def _unfrozen(self, hypothesis: Hypothesis, weights: dict[str, Tensor]) -> nn.Module:
+        network = self.make_network(hypothesis)
+        network.load_state_dict(weights, strict=False)
+        return _set_frozen(network, frozen=False)
 
     def _fit_heldout(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = HeldOut()
@@ -136,9 +259,11 @@ class Fitter(NetworkMaker):
 
     def _about_scores(self) -> dict[str, object]:
         """What the scores of compared networks depend on, besides the arguments of the comparison itself."""
-        backbone = (
-            self.backbone if isinstance(self.backbone, str) else getattr(self.backbone, "__qualname__", "own")
-        )
+        backbone: object = self.backbone
+        if isinstance(backbone, Pretrained):
+            backbone = backbone.digest(self.input_shape_)
+        elif not isinstance(backbone, str):
+            backbone = getattr(backbone, "__qualname__", "own")
         return {
             "data": self.fingerprint_,
             "shape": self.input_shape_,
@@ -153,3 +278,11 @@ class Fitter(NetworkMaker):
     def _alpha(self) -> float | list[float]:
         """The prior as plain numbers, whatever a search over it has passed."""
         return np.asarray(self.prior, float).tolist()
+
+
+def _set_frozen(network: nn.Module, *, frozen: bool) -> nn.Module:
+    for part in network.modules():
+        if isinstance(part, Body):
+            part.frozen = frozen
+            part.body.requires_grad_(not frozen)
+    return network.train(not frozen)

@@ -9,12 +9,14 @@ from torch import Tensor, nn
 from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Placement, Pool, Uncertainty
 from invariantnet.data.arrays import DiskArray
+from invariantnet.estimator.heads import head_maker
 from invariantnet.estimator.persistence import Trainings
 from invariantnet.estimator.stored import StoredEstimator
 from invariantnet.inference import HeldOut
 from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compared_units
 from invariantnet.inference.models import Model, models_for
 from invariantnet.nn import InvariantLinear, Symmetrized, invariant_net
+from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.standardize import InputStatistics, Standardize
 from invariantnet.nn.symmetrized import NO_HEAD
 from invariantnet.symmetries.catalogue import TRIVIAL
@@ -87,11 +89,13 @@ class NetworkMaker(StoredEstimator):
         return self.make_network(self._chosen)
 
     def measure_inputs(self, x: Tensor | DiskArray) -> None:
-        """Learn the units of the inputs, which new networks standardise.
+        """Learn the units of the inputs, which new networks standardise; a pretrained body has units of its own.
 
         Args:
             x: Inputs to learn from.
         """
+        if isinstance(self.backbone, Pretrained):
+            return
         self.inputs_ = InputStatistics.of(x, self.candidates_, self.input_shape_)
 
     def hypothesis_of(self, symmetry: AnySymmetry) -> Hypothesis:
@@ -130,7 +134,7 @@ class NetworkMaker(StoredEstimator):
 
     def _placement_of_the_backbone(self) -> Placement:
         """The placement that was asked for, or `outputs` if a backbone of the user's own has no head."""
-        if not callable(self.backbone) or self.placement != "features":
+        if not callable(self.backbone) or isinstance(self.backbone, Pretrained) or self.placement != "features":
             return self.placement
         # Found once, on a network that is not used: else every network of a fit would warn.
         with warnings.catch_warnings(), seeded(0):
@@ -149,6 +153,8 @@ class NetworkMaker(StoredEstimator):
 
     @property
     def _pool(self) -> Pool:
+        if isinstance(self.backbone, Pretrained):
+            return "mean"  # as its heads are compared
         return self.pool if self.placement_ == "features" else "mean"
 
     def _final_training(self, model: Model) -> Training:
@@ -174,6 +180,8 @@ class NetworkMaker(StoredEstimator):
 
     def _standardize(self, symmetry: AnySymmetry) -> Standardize:
         """Statistics of the inputs; of a model that is loaded, they come with its weights."""
+        if isinstance(self.backbone, Pretrained):
+            return Standardize.identity(self.n_features_in_)  # a body has units of its own
         statistics: InputStatistics | None = getattr(self, "inputs_", None)
         return (
             Standardize.identity(self.n_features_in_) if statistics is None else statistics.for_symmetry(symmetry)
@@ -186,6 +194,9 @@ class NetworkMaker(StoredEstimator):
 
     def _module(self, hypothesis: Hypothesis, pool: Pool, *, equal: bool = False) -> nn.Module:
         """The backbone, untrained; as many units for each symmetry as its copies ask for, or equally many."""
+        if isinstance(self.backbone, Pretrained):
+            make_head = head_maker(hypothesis.model, self.hidden)
+            return self.backbone(self.input_shape_, self.outputs_, make_head)
         if callable(self.backbone):
             return self.backbone(self.input_shape_, self.outputs_)
         assert hypothesis.model.make is not None

@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
-from torch import Tensor
+from torch import Tensor, nn
 
 from invariantnet.choices import BackboneName, Placement, Pool, Uncertainty
 from invariantnet.data.arrays import DiskArray, not_finite
 from invariantnet.inference.models import MODEL_NAMES
+from invariantnet.nn.pretrained import Pretrained
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.ranges import Range
 from invariantnet.symmetries.shapes import channels_last
@@ -107,6 +108,24 @@ def as_numbers(y: Any, examples: int) -> np.ndarray:
     return values
 
 
+def _check_backbone(estimator: Any) -> None:
+    backbone = estimator.backbone
+    if isinstance(backbone, nn.Module):
+        raise ValueError(
+            f"backbone is a {type(backbone).__name__}: pass a function of input shape and outputs that makes a "
+            "network, or nn.Pretrained(body) for one that is trained already."
+        )
+    if not isinstance(backbone, Pretrained):
+        return
+    if estimator.method != "evidence" or estimator.placement != "features" or estimator.head is not None:
+        raise ValueError(
+            "a pretrained body is for method 'evidence' and placement 'features', and names its head itself: "
+            "leave method, placement and head alone."
+        )
+    if backbone.unfreeze and estimator.uncertainty != "none":
+        raise ValueError("a body that is trained further has no uncertainty here: leave out unfreeze.")
+
+
 def check_parameters(estimator: Any) -> None:
     """A ValueError for the first parameter that cannot be."""
     choices: dict[str, tuple[Any, ...]] = {
@@ -127,6 +146,7 @@ def check_parameters(estimator: Any) -> None:
             raise ValueError(f"{name} is {value!r}: pass a whole number, at least 1.")
     if not isinstance(estimator.n_jobs, int | np.integer) or estimator.n_jobs == 0:
         raise ValueError(f"n_jobs is {estimator.n_jobs!r}: pass a whole number of processes, at least 1.")
+    _check_backbone(estimator)
     if estimator.head is not None and (not callable(estimator.backbone) or estimator.placement != "features"):
         raise ValueError(
             "head names a layer of your own backbone, for placement 'features': leave it out, or pass a backbone."

@@ -23,9 +23,10 @@ from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.kinds import equal_kinds, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.race import Evidence, Race
 from invariantnet.inference.race_progress import RaceProgress
-from invariantnet.inference.scoring import MakeNetwork, Scorer
+from invariantnet.inference.scoring import MakeNetwork, PredictMoved, Scorer
 from invariantnet.inference.standings import Contest
 from invariantnet.likelihoods import Categorical, Likelihood
 from invariantnet.priors import log_prior_of
@@ -45,12 +46,14 @@ class Records:
             of the data; it becomes part of the keys in the cache.
         on_network: Called after every finished network.
         class_names: Names of the classes.
+        predict_moved: Predicts inputs that are moved by a symmetry, where examples are not what symmetries act on.
     """
 
     cache: ScoreCache | None = None
     about: Mapping[str, object] | None = None
     on_network: Callable[[Step], None] | None = None
     class_names: Sequence[str] | None = None
+    predict_moved: PredictMoved = predict_moved
 
 
 def gather_evidence(
@@ -88,7 +91,7 @@ def gather_evidence(
     if not isinstance(alpha, Sequence):
         log_prior = equal_kinds(names)
     contest = Contest(symmetries, hypotheses, log_prior)
-    scorer = Scorer(make_network, likelihood or Categorical(), config.doubt)
+    scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved)
     race = Race(scorer, contest, examples[order], config, seed)
     race.class_names = records.class_names
     if records.cache is not None:

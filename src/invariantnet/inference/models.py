@@ -9,8 +9,9 @@ from typing import Any, get_args
 from torch import nn
 
 from invariantnet.choices import BackboneName, require_choice
-from invariantnet.nn.architectures import convnet, is_sequence, mlp
+from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
 from invariantnet.nn.native import Native, native_network
+from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.cosets import contains_generators, coset_representatives
 from invariantnet.symmetries.group import Group
@@ -96,6 +97,21 @@ OWN = _model("own", None, 2, epochs=8, batch_size=64, learning_rate=5e-3)
 """A backbone of the user's own: its batches may cost much."""
 
 
+HEADS = (
+    _model("linear head", linear, 4, epochs=16, weight_decay=0.1),
+    _model("decayed linear head", linear, 4, epochs=16, weight_decay=1.0),
+    _model("hidden head", mlp, 4),
+)
+"""Heads on the features of a pretrained body. The loss of a linear one is convex, so averaging its weights over a
+true symmetry never makes it worse: it is a clean judge."""
+
+LINEAR_HEADS = tuple(model.name for model in HEADS if model.make is linear)
+"""Heads whose average over a group is that of their weights."""
+
+UNFROZEN = replace(_BRIEF, epochs=3, batch_size=16, learning_rate=1e-4, min_steps=0)
+"""How a body and its head are trained together, once the head is trained: gently, so that little is forgotten."""
+
+
 def _native(native: Native, name: str) -> Model:
     return _model(name, partial(native_network, native), 2, native, epochs=16, weight_decay=0.05)
 
@@ -121,6 +137,8 @@ def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
     Raises:
         ValueError: If there is no backbone of this name.
     """
+    if isinstance(backbone, Pretrained):
+        return HEADS
     if callable(backbone):
         return (OWN,)
     require_choice("backbone", backbone, (*get_args(BackboneName), *MODEL_NAMES))

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
+from invariantnet.data.arrays import DiskArray
 from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.prices import FEWEST_PRICED, PRICED, PRICED_IN_ALL, predict_moved
@@ -17,6 +18,9 @@ from invariantnet.likelihoods import Likelihood
 from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.calibrated import train_and_calibrate
 from invariantnet.training.loop import predict
+
+PredictMoved = Callable[[nn.Module, AnySymmetry, Tensor | DiskArray, Likelihood], Tensor | None]
+"""Predicts inputs that are moved by a symmetry; None where that is not known."""
 
 MakeNetwork = Callable[[Hypothesis], nn.Module]
 """Makes the untrained network of a hypothesis."""
@@ -41,11 +45,13 @@ class Scorer:
         likelihood: Log density of the targets.
         doubt: Share of a background prediction mixed into every network's, so that one surprise costs a bounded
             number of nats.
+        predict_moved: Predicts inputs that are moved by a symmetry.
     """
 
     make_network: MakeNetwork
     likelihood: Likelihood
     doubt: float
+    predict_moved: PredictMoved = predict_moved
 
     def score(
         self,
@@ -86,9 +92,11 @@ class Scorer:
                 stacklevel=2,
             )
         shown = block[: max(FEWEST_PRICED, min(PRICED, PRICED_IN_ALL // max(1, len(moved_by))))]
+        moved = {g.name: self.predict_moved(trained, g, shown.x, self.likelihood) for g in moved_by}
         accuracy = {
-            g.name: self.likelihood.score(predict_moved(trained, g, shown.x, self.likelihood), shown.y)
-            for g in moved_by
+            name: self.likelihood.score(predicted, shown.y)
+            for name, predicted in moved.items()
+            if predicted is not None
         }
         return BlockScore(self.log_likelihood(outputs, block.y.cpu()), accuracy)
 

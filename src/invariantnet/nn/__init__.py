@@ -4,6 +4,7 @@ from invariantnet.nn.architectures import cnn, convnet, invariant_net, mlp
 from invariantnet.nn.bayesian import BayesianConv2d, BayesianLinear, bayesian
 from invariantnet.nn.ensemble import Ensemble
 from invariantnet.nn.invariant import InvariantLinear
+from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import Symmetrized
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "BayesianLinear",
     "Ensemble",
     "InvariantLinear",
+    "Pretrained",
     "Symmetrized",
     "bayesian",
     "cnn",

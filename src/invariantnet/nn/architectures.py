@@ -68,6 +68,27 @@ def mlp(
     return make_bayesian(network, prior_std=1.0) if bayesian else network
 
 
+def linear(
+    shape: tuple[int, ...], classes: int, hidden: int = 100, *, units: int = 1, pool: Pool = "max"
+) -> nn.Linear:
+    """Make a linear layer that starts at zero: its training has one solution, wherever it starts.
+
+    Args:
+        shape: Shape of one input.
+        classes: Number of outputs.
+        hidden: Nothing; other networks have hidden layers.
+        units: Nothing; other networks have features of several units.
+        pool: Nothing; other networks pool features.
+
+    Returns:
+        The layer.
+    """
+    layer = nn.Linear(math.prod(shape), classes)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
 def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
     """Make the CNN of the paper: two strided convolutions and one hidden layer.
 

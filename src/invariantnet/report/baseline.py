@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from invariantnet._system.progress import training_bar
 from invariantnet._system.torch_state import threads
 from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.data.duplicates import merge_duplicates
@@ -16,7 +15,6 @@ from invariantnet.estimator.validation import seed_from
 from invariantnet.nn import Ensemble
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.training.loop import device_of
-from invariantnet.uncertainty import train_uncertain, training_steps
 
 
 def needs_baseline(clf: InvariantClassifier) -> bool:
@@ -37,27 +35,15 @@ def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndar
     """
     if not needs_baseline(clf):
         return clf.network_
-    device, config = device_of(clf.network_, torch.device("cpu")), clf.trainings.final
+    device = device_of(clf.network_, torch.device("cpu"))
     values, codes, weights, _ = merge_duplicates(x, np.searchsorted(clf.classes_, y))
     weight = None if weights is None else torch.from_numpy(weights).to(device)
     inputs = as_inputs(values)
     clf.measure_inputs(inputs)
     examples = Examples(inputs.to(device), torch.from_numpy(codes).to(device), weight)
-    steps = training_steps(config, len(examples), clf.uncertainty)
-    with (
-        threads(clf.threads_),
-        training_bar(steps, "the same network without the symmetry", visible=clf.verbose > 0) as on_step,
-    ):
-        network, _ = train_uncertain(
-            lambda: clf.make_network(clf.without_symmetry()),
-            examples,
-            config,
-            seed_from(clf.random_state),
-            uncertainty=clf.uncertainty,
-            likelihood=clf.likelihood,
-            on_step=on_step,
-        )
-    return network
+    what, seed = "the same network without the symmetry", seed_from(clf.random_state)
+    with threads(clf.threads_):
+        return clf.train_network(clf.without_symmetry(), examples, seed, what)[0]
 
 
 def restore_baseline(clf: InvariantClassifier, weights: Mapping[str, Tensor]) -> nn.Module:

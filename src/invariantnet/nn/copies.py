@@ -1,0 +1,45 @@
+"""Networks on the features of all copies of an input, as they are compared with a pretrained body."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from invariantnet.nn.standardize import Standardize
+
+
+class MeanOverCopies(nn.Module):
+    r"""$\log \frac{1}{|S|} \sum_{c \in S} \mathrm{softmax} f(z_c)$: one head on every copy of a symmetry.
+
+    Args:
+        head: From the features of one copy to outputs.
+        copies: Number of copies among the features.
+        used: Numbers of the copies of the symmetry.
+        standardize: Brings the features of one copy to order one.
+        probabilities: Whether outputs are logits; if not, the outputs themselves are averaged.
+    """
+
+    used: Tensor
+
+    def __init__(
+        self,
+        head: nn.Module,
+        copies: int,
+        used: Sequence[int],
+        standardize: Standardize,
+        *,
+        probabilities: bool,
+    ) -> None:
+        super().__init__()
+        self.head, self.copies, self.standardize, self.probabilities = head, copies, standardize, probabilities
+        self.register_buffer("used", torch.tensor(used), persistent=False)
+
+    def forward(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n outputs"]:
+        """Average the predictions over the copies of the symmetry."""
+        each = self.head(self.standardize(x.unflatten(-1, (self.copies, -1))[:, self.used]).flatten(0, 1))
+        outputs = each.unflatten(0, (len(x), len(self.used)))
+        if not self.probabilities:
+            return outputs.mean(1)
+        return outputs.log_softmax(-1).logsumexp(1) - math.log(len(self.used))
