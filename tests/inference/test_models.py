@@ -45,6 +45,15 @@ def test_large_groups_have_exact_networks_and_small_ones_the_usual():
     of_sets = [h for h in found if h.symmetry.name == "permutations"]
     assert [(h.model.name, h.copies) for h in of_sets] == [("set network", 1)]
     assert len([h for h in found if h.symmetry.name == "cyclic"]) == 5, "20 elements can be listed"
+    of_numbers = all_hypotheses([inv.symmetry("permutations", shape=(9,))], "auto", (9,))
+    assert [h.model.name for h in of_numbers][1:] == ["sorted plain mlp", "sorted decayed mlp", "sorted deep mlp"]
+
+
+def test_parity_is_known_to_be_the_same_in_any_order():
+    patterns = np.random.default_rng(1000).permutation(2**8)[:160]
+    x = (patterns[:, None] >> np.arange(8)) & 1
+    clf = inv.InvariantClassifier(["cyclic", "permutations"], backbone="deep mlp", n_networks=1, random_state=1000)
+    assert clf.compare(x, x.sum(1) % 2).favourite == "permutations"
 
 
 def test_all_networks_of_a_comparison_have_equally_many_units():

@@ -6,7 +6,7 @@ import torch
 
 import invariantnet as inv
 from invariantnet.nn import Symmetrized
-from invariantnet.nn.native import native_network
+from invariantnet.nn.native import native_network, sorted_mlp
 from invariantnet.symmetries.cosets import contains_generators, coset_representatives
 
 CASES = [
@@ -57,3 +57,15 @@ def test_a_set_network_ignores_order_but_not_values():
     with torch.no_grad():
         torch.testing.assert_close(network(x[:, order].flatten(1)), network(x.flatten(1)))
         assert not torch.allclose(network((x + 1).flatten(1)), network(x.flatten(1)))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_mlp_of_sorted_numbers_is_exactly_invariant(depth):
+    group = inv.symmetry("permutations+sign", shape=(9,))
+    torch.manual_seed(0)
+    module = sorted_mlp((9,), 3, 8, depth=depth, units=2).eval()
+    network = Symmetrized(module, [group], pool="max", native=inv.symmetry("permutations", shape=(9,))).eval()
+    x = torch.randn(6, 9)
+    with torch.no_grad():
+        assert inv.check_invariance(network, group, x) < 1e-5
+        assert float(network(x).std(0).max()) > 1e-3, "it is not constant"

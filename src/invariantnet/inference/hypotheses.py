@@ -7,8 +7,7 @@ from typing import overload
 
 import numpy as np
 
-from invariantnet.inference.models import NATIVE, Model, models_for, native_part
-from invariantnet.nn.native import Native
+from invariantnet.inference.models import Model, models_for, native_models, native_part
 from invariantnet.symmetries.catalogue import SIGN, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
@@ -134,13 +133,9 @@ def all_hypotheses(
     found = []
     for symmetry in symmetries:
         part = None if callable(backbone) or isinstance(symmetry, Range) else native_part(symmetry, shape)
-        models = usual if part is None else (NATIVE[_native_name(part)],)
+        models = usual if part is None else native_models(part, shape)
         found += [Hypothesis(symmetry, model, part) for model in models]
     return found
-
-
-def _native_name(part: Group) -> Native:
-    return next(name for name in NATIVE if name == part.name)
 
 
 def compared_units(copies: int, rivals: Sequence[int]) -> int:

@@ -10,7 +10,7 @@ from torch import nn
 
 from invariantnet.choices import BackboneName, require_choice
 from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
-from invariantnet.nn.native import Native, native_network
+from invariantnet.nn.native import Native, native_network, sorted_mlp
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.cosets import contains_generators, coset_representatives
@@ -123,6 +123,13 @@ NATIVE: dict[Native, Model] = {
 }
 """Exact networks for groups too large to list, by the part of the group that they are invariant to."""
 
+SORTED = (
+    _model("sorted plain mlp", sorted_mlp, 4, "permutations"),
+    _model("sorted decayed mlp", sorted_mlp, 4, "permutations", weight_decay=1.0),
+    _model("sorted deep mlp", partial(sorted_mlp, depth=2), 4, "permutations", weight_decay=0.1),
+)
+"""The MLPs on sorted numbers, for `permutations` of single numbers: the same models as for other symmetries."""
+
 
 def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
     """List the models that suit inputs of a shape.
@@ -154,6 +161,21 @@ def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
     suits_cnn = shape[0] >= SHORTEST_SEQUENCE if is_sequence(shape) else min(shape[-2:]) >= SMALLEST_IMAGE
     found = MLPS if size <= MOST_INPUTS_OF_AN_MLP or len(shape) == 1 or not suits_cnn else ()
     return (*found, *cnns) if suits_cnn else found
+
+
+def native_models(part: Group, shape: tuple[int, ...]) -> tuple[Model, ...]:
+    """List the models that are invariant to a group of the catalogue by construction.
+
+    Args:
+        part: The group.
+        shape: Shape of one input.
+
+    Returns:
+        The models that compete.
+    """
+    name = next(name for name in NATIVE if name == part.name)
+    single_numbers = name == "permutations" and math.prod(shape[1:]) == 1
+    return (NATIVE[name], *SORTED) if single_numbers else (NATIVE[name],)
 
 
 def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:

@@ -1,6 +1,7 @@
 """Networks that are invariant to a large group by construction, so that none of its elements needs to be listed.
 
-`permutations`: a learned function of every element, summed (Zaheer et al. 2017). `cyclic` and `shifts`: circular
+`permutations`: a learned function of every element, pooled (Zaheer et al. 2017); or, where an element is one
+number, any function of the sorted numbers. `cyclic` and `shifts`: circular
 convolutions, averaged over all positions.
 """
 
@@ -12,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from invariantnet.choices import Pool
-from invariantnet.nn.architectures import Transposed, image_shape
+from invariantnet.nn.architectures import Transposed, image_shape, mlp
 
 Native = Literal["permutations", "cyclic", "shifts"]
 """Groups of the catalogue that a network can be invariant to by construction."""
@@ -54,6 +55,31 @@ def native_network(
     return nn.Sequential(*body, *features, nn.Linear(hidden, classes))
 
 
+def sorted_mlp(
+    shape: tuple[int, ...],
+    classes: int,
+    hidden: int = 100,
+    *,
+    depth: int = 1,
+    units: int = 1,
+    pool: Pool = "max",
+) -> nn.Sequential:
+    """Make an MLP of sorted numbers: nothing but their order is lost, so that it can learn any invariant function.
+
+    Args:
+        shape: Shape of one input: one number per element.
+        classes: Number of outputs.
+        hidden: Number of features, and width of the hidden layers.
+        depth: Number of hidden layers.
+        units: Number of hidden units that make one feature.
+        pool: Whether a feature is the maximum of its units or their mean.
+
+    Returns:
+        The network, on flat inputs.
+    """
+    return nn.Sequential(Sorted(), *mlp(shape, classes, hidden, depth=depth, units=units, pool=pool))
+
+
 def _of_sets(shape: tuple[int, ...], hidden: int) -> list[nn.Module]:
     """Two layers on every element, then the mean and the maximum over the elements."""
     elements, width = shape[0], math.prod(shape[1:])
@@ -85,6 +111,14 @@ def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
         ]
         channels = CHANNELS
     return [*layers, nn.Flatten(2), MeanAndMaximum()]
+
+
+class Sorted(nn.Module):
+    """The numbers of an input in ascending order."""
+
+    def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
+        """Sort the last axis."""
+        return x.sort(-1).values
 
 
 class MeanAndMaximum(nn.Module):
