@@ -6,6 +6,9 @@ import torch
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
+from invariantnet.estimator.units import InputUnits
+from invariantnet.inference.hypotheses import all_hypotheses
+from invariantnet.symmetries.group import transform
 
 pytestmark = pytest.mark.usefixtures("module_unchecked")
 DIGITS = inv.datasets.load("digits:rotated", seed=0)
@@ -70,6 +73,31 @@ def test_columns_of_a_table_may_have_units_of_their_own():
     usual, other = make().fit(x, y), make().fit(x * units + offsets * [0, 1, 1], y)
     assert usual.posterior_.favourite == other.posterior_.favourite == "trivial"
     assert other.score(x * units + offsets * [0, 1, 1], y) == pytest.approx(usual.score(x, y), abs=0.02)
+
+
+def test_columns_in_units_of_their_own_are_learned_though_candidates_exchange_them():
+    """Exchanging grams and millimetres is no symmetry, and asking about it must not spoil what has none."""
+    rng = np.random.default_rng(1000)
+    x = rng.normal(size=(400, 6)) * 10.0 ** np.arange(-3, 3) + 10.0 ** np.arange(6)
+    z = (x - x.mean(0)) / x.std(0)
+    y = (z[:, 0] + z[:, 1] * z[:, 2] + np.abs(z[:, 3]) > 0.8).astype(int)
+    clf = InvariantClassifier(["reversal", "cyclic"], backbone="plain mlp", n_networks=1, random_state=1000)
+    clf.fit(x[:250], y[:250])
+    assert clf.posterior_.favourite == "trivial"
+    assert clf.score(x[250:], y[250:]) > 0.8, "nothing is learned with one unit for all columns"
+
+
+def test_every_standardisation_of_a_comparison_commutes_with_its_symmetry():
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 6)) * np.arange(1, 7) + np.arange(6)).float()
+    candidates = [inv.symmetry(name, shape=(6,)) for name in ("trivial", "reversal", "sign", "cyclic")]
+    units = InputUnits.of(x, candidates, (6,))
+    for hypothesis in all_hypotheses(candidates, "mlp", (6,)) + all_hypotheses(candidates, "cnn", (6,)):
+        standardize = units.standardize(hypothesis)
+        for generator in torch.from_numpy(hypothesis.symmetry.generators):
+            moved = transform(standardize(x), generator)
+            torch.testing.assert_close(standardize(transform(x, generator)), moved, atol=1e-5, rtol=1e-5)
+    assert len(units.standardize(all_hypotheses(candidates, "mlp", (6,))[0]).mean.unique()) == 6
+    assert len(units.standardize(all_hypotheses(candidates, "cnn", (6,))[0]).mean.unique()) == 1
 
 
 @pytest.mark.usefixtures("quick_comparison")

@@ -227,7 +227,7 @@ class Fitter(NetworkMaker):
                 likelihood=self.likelihood,
                 alpha=self._alpha,
                 placement=self.placement_,
-                standardize=self.inputs_.for_all(self.candidates_),
+                standardize=self.inputs_.shared.for_all(self.candidates_),
                 seed=seed,
                 input_shape=self._network_shape,
                 head=self.head,

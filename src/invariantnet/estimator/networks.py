@@ -12,12 +12,13 @@ from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator.heads import head_maker
 from invariantnet.estimator.persistence import Trainings
 from invariantnet.estimator.stored import StoredEstimator
+from invariantnet.estimator.units import InputUnits
 from invariantnet.inference import HeldOut
 from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compared_units
 from invariantnet.inference.models import Model, models_for
 from invariantnet.nn import InvariantLinear, Symmetrized, invariant_net
 from invariantnet.nn.pretrained import Pretrained
-from invariantnet.nn.standardize import InputStatistics, Standardize
+from invariantnet.nn.standardize import Standardize
 from invariantnet.nn.symmetrized import NO_HEAD
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
@@ -35,7 +36,7 @@ class NetworkMaker(StoredEstimator):
     pool: Pool
     uncertainty: Uncertainty
     epochs: int | None
-    inputs_: InputStatistics
+    inputs_: InputUnits
     """Means and scales of the inputs; only while fitting, because every network stores its own."""
 
     @property
@@ -96,7 +97,7 @@ class NetworkMaker(StoredEstimator):
         """
         if isinstance(self.backbone, Pretrained):
             return
-        self.inputs_ = InputStatistics.of(x, self.candidates_, self.input_shape_)
+        self.inputs_ = InputUnits.of(x, self.candidates_, self.input_shape_)
 
     def hypothesis_of(self, symmetry: AnySymmetry) -> Hypothesis:
         """A symmetry with the model that predicted best with it."""
@@ -170,7 +171,7 @@ class NetworkMaker(StoredEstimator):
             [hypothesis.symmetry],
             placement or self.placement_,
             pool,
-            standardize=self._standardize(hypothesis.symmetry),
+            standardize=self._standardize(hypothesis),
             probabilities=self.likelihood.averages_probabilities,
             input_shape=self._network_shape,
             outputs=self.outputs_,
@@ -178,14 +179,12 @@ class NetworkMaker(StoredEstimator):
             head=self.head if (placement or self.placement_) == "features" else None,
         )
 
-    def _standardize(self, symmetry: AnySymmetry) -> Standardize:
+    def _standardize(self, hypothesis: Hypothesis) -> Standardize:
         """Statistics of the inputs; of a model that is loaded, they come with its weights."""
         if isinstance(self.backbone, Pretrained):
             return Standardize.identity(self.n_features_in_)  # a body has units of its own
-        statistics: InputStatistics | None = getattr(self, "inputs_", None)
-        return (
-            Standardize.identity(self.n_features_in_) if statistics is None else statistics.for_symmetry(symmetry)
-        )
+        units: InputUnits | None = getattr(self, "inputs_", None)
+        return Standardize.identity(self.n_features_in_) if units is None else units.standardize(hypothesis)
 
     @property
     def _network_shape(self) -> tuple[int, ...] | None:

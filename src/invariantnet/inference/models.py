@@ -42,6 +42,7 @@ class Model:
         final: How the final network is trained.
         make: Makes the backbone; None for a backbone of the user's own.
         native: Group of the catalogue that the backbone is invariant to by construction.
+        reads_sequences: Whether it takes a flat input for a sequence, rather than for a row of a table.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Model:
     final: Training
     make: Make | None = field(default=None, repr=False)
     native: Native | None = None
+    reads_sequences: bool = False
 
 
 _BRIEF = Training(
@@ -76,18 +78,13 @@ MLPS = (
 )
 """MLPs with little and with much decay, and with two hidden layers. Much decay suits few or noisy examples."""
 
-CNNS = (
-    _model("plain cnn", convnet, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=50),
-    _model(
-        "pooled cnn",
-        partial(convnet, pooled=True),
-        2,
-        epochs=8,
-        learning_rate=5e-3,
-        weight_decay=0.05,
-        min_steps=50,
-    ),
-)
+
+def _convolutions(name: str, make: Make) -> Model:
+    found = _model(name, make, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=50)
+    return replace(found, reads_sequences=True)
+
+
+CNNS = (_convolutions("plain cnn", convnet), _convolutions("pooled cnn", partial(convnet, pooled=True)))
 """Convolutions that keep the places of features, and such that average over all places, as textures need."""
 
 MODEL_NAMES = tuple(model.name for model in (*MLPS, *CNNS))
@@ -119,7 +116,7 @@ def _native(native: Native, name: str) -> Model:
 NATIVE: dict[Native, Model] = {
     "permutations": _native("permutations", "set network"),
     "shifts": _native("shifts", "circular cnn"),
-    "cyclic": _native("cyclic", "circular cnn"),
+    "cyclic": replace(_native("cyclic", "circular cnn"), reads_sequences=True),
 }
 """Exact networks for groups too large to list, by the part of the group that they are invariant to."""
 
