@@ -1,6 +1,7 @@
 """What classifier and regressor share: candidates, the comparison, the final network, files."""
 
 import contextlib
+import copy
 import html
 import warnings
 from abc import abstractmethod
@@ -21,6 +22,7 @@ from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
 from invariantnet.estimator.fitting import Fitter
+from invariantnet.estimator.invariance import network_deviation, restricted, restriction_words
 from invariantnet.estimator.stored import Backbone
 from invariantnet.estimator.validation import check_parameters, checked_inputs, seed_from, usable_device
 from invariantnet.inference import SymmetryPosterior
@@ -32,7 +34,18 @@ from invariantnet.symmetries.ranges import AnySymmetry
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
 
-EARLIER = ("placement_", "path_", "cpu_seconds_", "posterior_", "symmetry_", "network_", "history_")
+EARLIER = (
+    "trained_symmetry_",
+    "restricted_to_",
+    "restriction_",
+    "placement_",
+    "path_",
+    "cpu_seconds_",
+    "posterior_",
+    "symmetry_",
+    "network_",
+    "history_",
+)
 """Attributes that a new fit forgets."""
 
 SMALL = 1_000_000
@@ -192,6 +205,35 @@ class InvariantEstimator(Fitter):
             warnings.warn(NO_HEAD, UserWarning, stacklevel=5)
         self.measure_inputs(x)
         return examples
+
+    def restricted_to(self: Fitted, symmetry: str | AnySymmetry, X: Any = None) -> Fitted:
+        """Make an estimator of the same weights that is invariant to a smaller symmetry.
+
+        Args:
+            symmetry: A part of `symmetry_`, by name or as an object; `"trivial"` leaves no symmetry.
+            X: Inputs to measure on how many predictions change; none by default.
+
+        Returns:
+            A fitted estimator; this one stays as it is. Its `restriction_` says what changes.
+
+        Raises:
+            ValueError: If the symmetry is no part of `symmetry_`, or the method has no network to restrict.
+        """
+        if self.method == "paper":
+            raise ValueError("the paper's layer has its symmetry in its weights: use method 'evidence'.")
+        network = copy.deepcopy(self._fitted())
+        smaller = copy.copy(self)
+        smaller._restrict(symmetry)
+        smaller.network_ = restricted(network, smaller.symmetry_).eval()
+        smaller.deviation_ = None
+        smaller.restriction_ = restriction_words(self.symmetry_, smaller.symmetry_)
+        if X is not None:
+            tensor = smaller._tensor(X)
+            smaller.deviation_ = network_deviation(smaller.network_, smaller.symmetry_, tensor, self.likelihood)
+            differs = (self.predict(X) != smaller.predict(X)).reshape(len(tensor), -1)
+            changed = np.mean(differs.any(axis=1))
+            smaller.restriction_ += f"; {100 * changed:.1f} % of {len(tensor):,} predictions change"
+        return smaller
 
     def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
         """How unsure each prediction is: in total, and of that `aleatoric` and `epistemic`.

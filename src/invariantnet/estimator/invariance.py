@@ -1,9 +1,10 @@
-"""How invariant a fitted network is, measured."""
+"""How invariant a fitted network is, measured; and how it becomes less so."""
 
 from torch import Tensor, nn
 
 from invariantnet.data.arrays import DiskArray, read
 from invariantnet.likelihoods import Likelihood
+from invariantnet.nn import Ensemble, Symmetrized
 from invariantnet.symmetries.deviation import Deviation, affordable_positions, deviation
 from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.loop import predict
@@ -36,3 +37,28 @@ def network_deviation(
 
     inputs = read(x[:: max(1, len(x) // INPUTS)])[:INPUTS]
     return deviation(predicted, symmetry, inputs, affordable_positions(symmetry, len(inputs)))
+
+
+def restricted(network: nn.Module, symmetry: AnySymmetry) -> nn.Module:
+    """Average a network over a part of its symmetry only, with the same weights.
+
+    Args:
+        network: A fitted network; the result reuses its parts.
+        symmetry: A part of its symmetry.
+
+    Raises:
+        ValueError: If it cannot be restricted.
+    """
+    if isinstance(network, Ensemble):
+        network.network = restricted(network.network, symmetry)
+        return network
+    assert isinstance(network, Symmetrized)
+    return network.restricted_to(symmetry)
+
+
+def restriction_words(whole: AnySymmetry, part: AnySymmetry) -> str:
+    """Say what changes when a network is restricted to a part of its symmetry."""
+    return (
+        f"invariant to {part.name} instead of {whole.name}, with the same weights: {part.copies:,} instead of "
+        f"{whole.copies:,} copies of an input; inputs that only {whole.name} relates may get different predictions"
+    )

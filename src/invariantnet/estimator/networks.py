@@ -22,6 +22,7 @@ from invariantnet.nn.standardize import Standardize
 from invariantnet.nn.symmetrized import NO_HEAD
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
+from invariantnet.symmetries.named import symmetry as named_symmetry
 from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.config import Training
 
@@ -87,7 +88,11 @@ class NetworkMaker(StoredEstimator):
                     "group, or use another method."
                 )
             return network
-        return self.make_network(self._chosen)
+        whole = self.make_network(self._chosen)
+        if not hasattr(self, "trained_symmetry_"):
+            return whole
+        assert isinstance(whole, Symmetrized)
+        return whole.restricted_to(self.symmetry_)
 
     def measure_inputs(self, x: Tensor | DiskArray) -> None:
         """Learn the units of the inputs, which new networks standardise; a pretrained body has units of its own.
@@ -110,6 +115,19 @@ class NetworkMaker(StoredEstimator):
         trivial = next(g for g in self.candidates_ if g.name == TRIVIAL)
         ours = [h for h in self.hypotheses_ if h.symmetry is trivial]
         return next((h for h in ours if h.model is self._chosen.model), self.hypothesis_of(trivial))
+
+    def _restrict(self, symmetry: str | AnySymmetry) -> None:
+        """Set `symmetry_` to a part of what the network was trained for."""
+        known = {s.name: s for s in self.candidates_}
+        found = symmetry
+        if isinstance(found, str):
+            found = known[found] if found in known else named_symmetry(found, self.input_shape_)
+        if not found <= self.symmetry_:
+            raise ValueError(
+                f"{found.name} is no part of {self.symmetry_.name}: name one of its subgroups, or trivial."
+            )
+        self.trained_symmetry_ = getattr(self, "trained_symmetry_", self.symmetry_)
+        self.symmetry_, self.restricted_to_ = found, found.name
 
     @property
     def _groups(self) -> list[Group]:
@@ -150,7 +168,7 @@ class NetworkMaker(StoredEstimator):
 
     @property
     def _chosen(self) -> Hypothesis:
-        return self.hypothesis_of(self.symmetry_)
+        return self.hypothesis_of(getattr(self, "trained_symmetry_", self.symmetry_))
 
     @property
     def _pool(self) -> Pool:

@@ -85,6 +85,8 @@ class Learned:
     y_scale: tuple[float, ...] | None = None
     single: bool | None = None
     """Whether a target is one number rather than a row of them."""
+    restricted_to: str | None = None
+    """Name of the smaller symmetry that the network was restricted to after its training."""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
     candidates_: list[AnySymmetry]
     hypotheses_: list[Hypothesis]
     symmetry_: AnySymmetry
+    trained_symmetry_: AnySymmetry
+    """What the network was trained for, if it is restricted to a part of it now."""
     posterior_: SymmetryPosterior
     history_: History
     network_: nn.Module
@@ -152,6 +154,10 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
         """The network for `symmetry_`, untrained."""
 
     @abstractmethod
+    def _restrict(self, symmetry: str | AnySymmetry) -> None:
+        """Set `symmetry_` to a part of what the network was trained for."""
+
+    @abstractmethod
     def _placement_of_the_backbone(self) -> Placement:
         """Where networks are averaged."""
 
@@ -174,7 +180,7 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
             parameters=self._stored_parameters(),
             learned=self._learned(),
             candidates=tuple(map(_candidate_record, self.candidates_)),
-            chosen=self.symmetry_.name,
+            chosen=getattr(self, "trained_symmetry_", self.symmetry_).name,
             exact=is_exact(self.network_),
             deviation=self.deviation_,
             verdict=self.posterior_.verdict,
@@ -204,7 +210,7 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
         return OwnSymmetry(symmetry.name, self.candidates_.index(symmetry))
 
     def _learned(self) -> Learned:
-        optional = ("classes", "feature_names_in", "y_mean", "y_scale", "single")
+        optional = ("classes", "feature_names_in", "y_mean", "y_scale", "single", "restricted_to")
         return Learned(
             input_shape=self.input_shape_,
             n_features_in=self.n_features_in_,
@@ -234,6 +240,8 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
         estimator.candidates_, estimator.symmetry_ = candidates, chosen
         estimator.posterior_, estimator.history_ = record.posterior, record.history
         estimator.deviation_ = record.deviation
+        if record.learned.restricted_to is not None:
+            estimator._restrict(record.learned.restricted_to)
         estimator._combine_symmetries_and_models()
         if unknown := {*record.posterior.best_models} - {h.model.name for h in estimator.hypotheses_}:
             raise ValueError(f"no model is called {min(unknown)[:60]!r}")

@@ -107,7 +107,7 @@ class Symmetrized(Mixture):
         self.symmetries = tuple(symmetries)
         self.names = tuple(s.name for s in symmetries)
         shape = _several_axes(input_shape, symmetries[0])
-        averaging = Averaging(pool, probabilities, sampled, seed, shape, native, head)
+        averaging = self.averaging = Averaging(pool, probabilities, sampled, seed, shape, native, head)
         self.averages: Placement = placement
         """Where the network is averaged: the placement that was asked for, or `outputs` if there is no head."""
         try:
@@ -148,6 +148,44 @@ class Symmetrized(Mixture):
         pi = self._estimate() if pi is None else pi
         outputs = [self.placement.average(self.module, self._standardized(part), pi) for part in self._parts(x)]
         return self.calibrate(outputs[0] if len(outputs) == 1 else torch.cat(outputs))
+
+    def restricted_to(self, symmetry: AnySymmetry) -> "Symmetrized":
+        """Make a network of the same weights that is averaged over a smaller symmetry.
+
+        Args:
+            symmetry: A part of the symmetry of this network.
+
+        Returns:
+            The network; it shares all weights with this one.
+
+        Raises:
+            ValueError: If the symmetry is no part, or the network has several symmetries.
+        """
+        if len(self.symmetries) > 1:
+            raise ValueError("a mixture of symmetries cannot be restricted: restrict a network that has one.")
+        whole, how = self.symmetries[0], self.averaging
+        if not symmetry <= whole:
+            raise ValueError(f"{symmetry.name} is no part of {whole.name}: name one of its subgroups, or trivial.")
+        if how.native is not None and not how.native <= symmetry:
+            raise ValueError(
+                f"the network is invariant to {how.native.name} by its construction, which {symmetry.name} lacks: "
+                "fit again."
+            )
+        network = Symmetrized(
+            self.module,
+            [symmetry],
+            self.averages,
+            how.pool,
+            standardize=self.standardize,
+            probabilities=how.probabilities,
+            sampled=how.sampled,
+            seed=how.seed,
+            input_shape=how.input_shape,
+            native=how.native,
+            head=how.head,
+        )
+        network.calibrate = self.calibrate
+        return network.train(self.training)
 
     @torch.no_grad()
     def fold(self) -> nn.Module:
