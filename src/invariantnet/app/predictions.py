@@ -15,6 +15,7 @@ from invariantnet.app.preparation import AS_IT_IS, Reading
 from invariantnet.app.record import read_run
 from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator import InvariantClassifier, InvariantRegressor, load_estimator
+from invariantnet.estimator.stored import Backbone
 
 Estimator = InvariantClassifier | InvariantRegressor
 
@@ -22,7 +23,9 @@ CHUNK = 2**22
 """Numbers of inputs that are predicted at once, so that memory stays bounded."""
 
 
-def predict(run: Path, source: str, out: Path | None, reading: Reading = AS_IT_IS) -> None:
+def predict(
+    run: Path, source: str, out: Path | None, reading: Reading = AS_IT_IS, backbone: Backbone | None = None
+) -> None:
     """Write predictions of new inputs as CSV: labels and probabilities, or means and standard errors.
 
     Embedded data is moved and permuted as it was for the fit, and of a table the columns are those of the fit.
@@ -32,11 +35,12 @@ def predict(run: Path, source: str, out: Path | None, reading: Reading = AS_IT_I
         source: Inputs, by name or by path.
         out: File to write; standard output if None.
         reading: How files are read; the shape is that of the model.
+        backbone: The backbone of the user's own that the model was fitted with.
 
     Raises:
         ValueError: If the model or the inputs cannot be used, or the file cannot be written.
     """
-    estimator, record = load_estimator(run), read_run(run)
+    estimator, record = load_estimator(run, backbone=backbone), read_run(run)
     if out is not None:
         writable_file(out)
     seed, columns = (record.settings.seed, record.data.columns) if record else (0, None)

@@ -9,12 +9,15 @@ import numpy as np
 
 from invariantnet import data as datasets
 from invariantnet._system.words import package_version
+from invariantnet.app.backbones import resolve_backbone
 from invariantnet.app.record import Settings
 from invariantnet.choices import Color
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import fingerprint
 from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.models import models_for
+from invariantnet.nn import Pretrained
 
 SEEDS = 2**32
 """Number of seeds that numpy's generators take."""
@@ -42,11 +45,18 @@ class Prepared:
         data: Examples to learn from, and examples to test on.
         fingerprint: Recognises the examples to learn from.
         digest: Identifies the run by its data, its settings and the version of this package.
+        backbone: Name of the backbone, or the user's own.
     """
 
     data: Dataset
     fingerprint: str
     digest: str
+    backbone: str | Backbone
+
+    @property
+    def own_backbone(self) -> Backbone | None:
+        """The user's own backbone; None for one of the package."""
+        return None if isinstance(self.backbone, str) else self.backbone
 
 
 def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
@@ -63,13 +73,14 @@ def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
         ValueError: If the settings or the data cannot be used.
     """
     check_settings(settings)
+    backbone = resolve_backbone(settings.backbone)
     data = with_test_set(datasets.load(settings.data, seed=settings.seed, **vars(reading)), settings)
     keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
     train, test = fingerprint(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
-    about = [package_version(), _deciding(settings), _trainings(settings, data), train, test]
+    about = [package_version(), _deciding(settings), _trainings(backbone, data), train, test]
     text = json.dumps([*about, data.shape, data.class_names], sort_keys=True)
-    return Prepared(data, train, hashlib.sha256(text.encode()).hexdigest()[:16])
+    return Prepared(data, train, hashlib.sha256(text.encode()).hexdigest()[:16], backbone)
 
 
 def check_settings(settings: Settings) -> None:
@@ -82,13 +93,15 @@ def check_settings(settings: Settings) -> None:
         raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
 
 
-def make_classifier(settings: Settings, shape: tuple[int, ...], *, verbose: int = 0) -> InvariantClassifier:
+def make_classifier(
+    settings: Settings, shape: tuple[int, ...], *, backbone: str | Backbone, verbose: int = 0
+) -> InvariantClassifier:
     """Make the classifier of a run, not fitted."""
     return InvariantClassifier(
         settings.symmetries,
         shape,
         settings.method,
-        backbone=settings.backbone,
+        backbone=backbone,
         hidden=settings.hidden,
         n_networks=settings.n_networks,
         epochs=settings.epochs,
@@ -143,6 +156,7 @@ def _deciding(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in asdict(settings).items() if name not in ("n_jobs", "data")}
 
 
-def _trainings(settings: Settings, data: Dataset) -> list[str]:
-    """How every model that may be compared is trained: runs of other settings are not mixed."""
-    return [repr(model) for model in models_for(settings.backbone, data.shape)]
+def _trainings(backbone: str | Backbone, data: Dataset) -> list[str]:
+    """How every model that may be compared is trained, and which body: runs of other settings are not mixed."""
+    body = [backbone.digest(data.shape)] if isinstance(backbone, Pretrained) else []
+    return [*body, *(repr(model) for model in models_for(backbone, data.shape))]

@@ -6,7 +6,7 @@ from typing import Any
 
 from invariantnet._system.files import write_json
 from invariantnet._system.typed_json import from_json, to_json
-from invariantnet.choices import BackboneName, Method, Uncertainty
+from invariantnet.choices import Method, Uncertainty
 from invariantnet.estimator.persistence import RUN, ModelRecord, model_json, parse_model, read_json
 from invariantnet.report.evaluation import Evaluation
 
@@ -18,7 +18,8 @@ class Settings:
     data: str
     symmetries: str | tuple[str, ...] = "auto"
     method: Method = "evidence"
-    backbone: BackboneName = "auto"
+    backbone: str = "auto"
+    """Name of a backbone, or of a function of the user's own, which is not called because a file names it."""
     hidden: int = 100
     n_networks: int = 2
     epochs: int | None = None

@@ -28,6 +28,7 @@ from invariantnet.estimator.persistence import (
     read_model_record,
     read_tensors,
 )
+from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.cache import FolderCache
 from invariantnet.report.baseline import fit_baseline, needs_baseline, restore_baseline
 from invariantnet.report.evaluation import ShownInputs, evaluate
@@ -66,7 +67,7 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading
     work = out / UNFINISHED
     cache = FolderCache(work / prepared.digest, writes=not processes().rank)
     if processes().rank:
-        finished = resume and _is_finished(out, cache)
+        finished = resume and _is_finished(out, cache, prepared.own_backbone)
         processes().wait()  # until what an earlier run left is gone
         return None if finished else _fit(settings, prepared, out, cache)
     writable_folder(out)
@@ -77,7 +78,7 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading
     with locked(out):
         if work.exists() and not resume:
             shutil.rmtree(work)
-        finished = resume and _is_finished(out, cache)
+        finished = resume and _is_finished(out, cache, prepared.own_backbone)
         processes().wait()
         if not finished:
             if resume and not cache.folder.exists() and (work.exists() or (out / RUN).exists()):
@@ -85,14 +86,15 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading
                 print(f"nothing in {out} can be resumed ({reason}): starting anew.", file=sys.stderr)
             return _fit(settings, prepared, out, cache)
         print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
-        return _close(out)
+        return _close(out, prepared.own_backbone)
 
 
-def write_report(folder: Path) -> Path:
+def write_report(folder: Path, backbone: Backbone | None = None) -> Path:
     """Write the page of a run beside its record; nothing is trained.
 
     Args:
         folder: Folder of the run.
+        backbone: The backbone of the user's own that it was fitted with.
 
     Returns:
         The file that was written.
@@ -103,7 +105,7 @@ def write_report(folder: Path) -> Path:
     record = read_run(folder)
     if record is None:
         raise ValueError(f"{folder} holds a model that was saved from Python: `invariantnet fit` makes reports.")
-    clf, tensors = InvariantClassifier.load(folder), read_tensors(folder / EVALUATION)
+    clf, tensors = InvariantClassifier.load(folder, backbone=backbone), read_tensors(folder / EVALUATION)
     check_digest(folder, EVALUATION, record.evaluation_sha256)
     try:
         page = render(_subject(record, clf, tensors))
@@ -122,7 +124,7 @@ def _is_ours(work: Path) -> bool:
     )
 
 
-def _is_finished(out: Path, cache: FolderCache) -> bool:
+def _is_finished(out: Path, cache: FolderCache, backbone: Backbone | None) -> bool:
     """Whether a run of the same settings, data and version is complete but for its page."""
     work = cache.folder.parent
     if work.exists() and any(folder != cache.folder for folder in work.iterdir()):
@@ -131,7 +133,7 @@ def _is_finished(out: Path, cache: FolderCache) -> bool:
         record = read_run(out)
         if record is None or record.digest != cache.folder.name:
             return False
-        InvariantClassifier.load(out)
+        InvariantClassifier.load(out, backbone=backbone)
         check_digest(out, EVALUATION, record.evaluation_sha256)
     except (ValueError, OSError):
         return False
@@ -168,7 +170,7 @@ def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) 
     write_run(out, record)
     # The last step: until here the fitted model is still among the unfinished work, and a crash loses nothing.
     (fitted / MODEL).replace(out / MODEL)
-    return _close(out)
+    return _close(out, prepared.own_backbone)
 
 
 def _with_deviation(model: ModelRecord, clf: InvariantClassifier, x_test: np.ndarray | DiskArray) -> ModelRecord:
@@ -181,8 +183,8 @@ def _fitted_classifier(settings: Settings, prepared: Prepared, cache: FolderCach
     """Fit the classifier, or read it where an interrupted run has left it."""
     data, fitted, first = prepared.data, cache.folder / FITTED, not processes().rank
     if (fitted / RUN).exists():
-        return InvariantClassifier.load(fitted)
-    clf = make_classifier(settings, data.shape, verbose=int(first))
+        return InvariantClassifier.load(fitted, backbone=prepared.own_backbone)
+    clf = make_classifier(settings, data.shape, backbone=prepared.backbone, verbose=int(first))
     labels = np.array(data.class_names)[data.y_train]
     clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
     if first:
@@ -190,10 +192,10 @@ def _fitted_classifier(settings: Settings, prepared: Prepared, cache: FolderCach
     return clf
 
 
-def _close(out: Path) -> RunRecord | None:
+def _close(out: Path, backbone: Backbone | None) -> RunRecord | None:
     """Write the page, and remove what is left of the work."""
     with working("writing the page", visible=True):
-        write_report(out)
+        write_report(out, backbone)
     shutil.rmtree(out / UNFINISHED, ignore_errors=True)
     return read_run(out)
 

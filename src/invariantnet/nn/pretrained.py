@@ -131,7 +131,14 @@ class Body(nn.Module):
         with torch.no_grad():
             if torch.compiler.is_exporting() or len(x) <= BODY_BATCH:
                 return self._features(x)
-            return torch.cat([self._features(part) for part in x.split(BODY_BATCH)])
+            parts = [self._features(part) for part in x.split(BODY_BATCH)]
+        lengths = sorted({part.shape[1] for part in parts})
+        if len(lengths) > 1:
+            raise ValueError(
+                f"the body gives features of two lengths, {lengths[0]} and {lengths[-1]}: let it give equally "
+                "many for every input."
+            )
+        return torch.cat(parts)
 
     @torch.no_grad()
     def count_features(self, shape: tuple[int, ...]) -> int:

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from invariantnet.app.cli.output import parse_shape, parse_size
-from invariantnet.choices import BackboneName, Color, Method, Uncertainty
+from invariantnet.choices import Color, Method, Uncertainty
 
 if TYPE_CHECKING:
     from invariantnet.estimator.persistence import ModelRecord
 
 RunFolder = tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="RUN")]]
 """Folder of a run."""
+
+OwnBackbone = Annotated[str | None, tyro.conf.arg(metavar="MODULE:FUNCTION")]
+"""Where a backbone of the user's own is; never taken from a stored file."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,11 @@ class Fit:
     method: Method = "evidence"
     """How symmetries are compared: by the predictions of networks for each; by π learned on held-out data; or by
     the layer of the paper."""
-    backbone: BackboneName = "auto"
-    """The network that is made invariant: hidden layers, convolutions, or whichever of them predicts best."""
+    backbone: str = "auto"
+    """The network that is made invariant: mlp (hidden layers), cnn (convolutions), or auto (whichever of them
+    predicts best). Or package.module:function, a function of your own: without arguments it gives a pretrained
+    body, of which only heads are trained; from input shape and number of outputs it makes networks. Pass it again
+    to predict, report and export, as no code is stored."""
     hidden: int = 100
     """Width of the hidden layer."""
     n_networks: int = 2
@@ -170,14 +176,17 @@ class Predict:
     """How images are read; by default as the model needs them."""
     label: str | None = None
     """Column of a .csv to leave out, where the model was fitted to something else; else columns go by name."""
+    backbone: OwnBackbone = None
+    """Your own backbone that the model was fitted with."""
 
     def run(self) -> None:
         """Predict, and print or write."""
+        from invariantnet.app.backbones import resolve_own_backbone
         from invariantnet.app.predictions import predict
         from invariantnet.app.preparation import Reading
 
         reading = Reading(size=parse_size(self.size), color=self.color, label=self.label)
-        predict(self.model, self.data, self.out, reading)
+        predict(self.model, self.data, self.out, reading, resolve_own_backbone(self.backbone))
         if self.out is not None:
             print(self.out)
 
@@ -191,12 +200,15 @@ class Report:
 
     model: RunFolder
     """Folder that `invariantnet fit` wrote."""
+    backbone: OwnBackbone = None
+    """Your own backbone that the model was fitted with."""
 
     def run(self) -> None:
         """Write it and say where it is."""
+        from invariantnet.app.backbones import resolve_own_backbone
         from invariantnet.app.runs import write_report
 
-        print(write_report(self.model))
+        print(write_report(self.model, resolve_own_backbone(self.backbone)))
 
 
 @dataclass(frozen=True)
@@ -210,10 +222,13 @@ class Export:
     """Folder that `invariantnet fit` wrote."""
     out: tyro.conf.Positional[Annotated[Path, tyro.conf.arg(metavar="FILE")]]
     """File to write."""
+    backbone: OwnBackbone = None
+    """Your own backbone that the model was fitted with."""
 
     def run(self) -> None:
         """Export, and say where it is."""
+        from invariantnet.app.backbones import resolve_own_backbone
         from invariantnet.estimator import load_estimator
 
-        load_estimator(self.model).export(self.out)
+        load_estimator(self.model, backbone=resolve_own_backbone(self.backbone)).export(self.out)
         print(self.out)
