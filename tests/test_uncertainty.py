@@ -82,7 +82,15 @@ def test_the_prior_of_stochastic_weights_takes_the_place_of_their_decay():
         0,
     )
     means = {name: value for name, value in plain.state_dict().items() if not name.endswith("_rho")}
-    torch.testing.assert_close(dict(trained("bbb").network.state_dict()), means)
+    found = dict(trained("bbb").network.state_dict())
+    # Its calibration is not a weight.
+    means |= {name: found[name] for name in found if name.startswith("calibrate.")}
+    torch.testing.assert_close(found, means)
+
+
+@pytest.mark.parametrize("uncertainty", KINDS)
+def test_every_kind_of_network_is_calibrated(uncertainty):
+    assert not torch.equal(trained(uncertainty).network.calibrate.scale, torch.ones(2))
 
 
 class Sharpened(nn.Linear):

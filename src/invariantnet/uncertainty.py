@@ -37,8 +37,6 @@ def training_steps(config: Training, examples: int, uncertainty: Uncertainty) ->
         The number of steps of all trainings.
     """
     steps = config.steps(examples)
-    if uncertainty == "bbb":
-        return steps
     to_calibrate = config.steps(examples - len(range(0, examples, FOLDS)) or 1)
     return to_calibrate + steps * (NETWORKS if uncertainty == "ensemble" else 1)
 
@@ -76,10 +74,15 @@ def train_uncertain(
     if uncertainty == "bbb":
         # The prior of the weights takes the place of their decay.
         without_decay = replace(config, weight_decay=0.0)
+        calibration = _calibration(
+            lambda: bayesian(make_network()), examples, without_decay, seed, likelihood, on_step
+        )
         stochastic, history = train_one(lambda: bayesian(make_network()), without_decay, seed)
         with seeded(seed):
             network = make_network().to(examples.device)
         network.load_state_dict(mean_weights(stochastic))
+        if isinstance(network, Symmetrized):
+            network.calibrate.set(calibration)
         return Ensemble(network, draw_weights(stochastic, DRAWS, seed), likelihood).eval(), history
     calibration = _calibration(make_network, examples, config, seed, likelihood, on_step)
     network, history = train_one(make_network, config, seed)

@@ -56,9 +56,6 @@ def train_and_calibrate(
     """
     learned, held = split_fold(examples, fold)
     network, history = train(make_network, learned, config, seed, likelihood=likelihood, on_step=on_step)
-    outputs = predict(network, held.x, likelihood) if len(held) else _no_outputs(network, learned, likelihood)
+    known = held.x if len(held) else learned.x[:1]
+    outputs = predict(network, known, likelihood, samples=config.samples)[: len(held)]
     return network, likelihood.calibration(outputs.nan_to_num(), held.y, held.weight), history
-
-
-def _no_outputs(network: nn.Module, examples: Examples, likelihood: Likelihood) -> torch.Tensor:
-    return predict(network, examples.x[:1], likelihood)[:0]
