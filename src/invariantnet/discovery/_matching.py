@@ -171,11 +171,6 @@ def anchored(moments: Moments, i: int, j: int, limits: Limits) -> Float64[np.nda
     return _balanced(np.stack([shares * limits.plus, 1e-6 * limits.minus]))
 
 
-def stay(dim: int) -> Float64[np.ndarray, "2 dim dim"]:
-    """Start where every input is at home, but leans to all other places alike."""
-    return np.stack([np.eye(dim) / 2 + 1 / (2 * dim), np.zeros((dim, dim))])
-
-
 def improve(
     moments: Moments, limits: Limits, index: Int64[np.ndarray, " dim"], rng: np.random.Generator, rounds: int
 ) -> Int64[np.ndarray, " dim"]:

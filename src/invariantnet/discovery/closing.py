@@ -25,7 +25,6 @@ from invariantnet.discovery.neighbours import (
     subgroups,
 )
 from invariantnet.discovery.proposals import (
-    FEW_INPUTS,
     KEPT,
     LARGEST_JOIN,
     Proposal,
@@ -124,21 +123,11 @@ class Closing:
     rng: np.random.Generator
     _candidates: dict[bytes, Candidate] = field(default_factory=dict)
 
-    def close(self, accepted: list[Proposal], others: list[Proposal]) -> Closed:
-        """Choose the group that the accepted proposals speak for.
-
-        Args:
-            accepted: Proposals that passed their test.
-            others: Proposals that did not; of few inputs, they may still join what did.
-
-        Returns:
-            The group, and how probable it is.
-        """
+    def close(self, accepted: list[Proposal]) -> Closed:
+        """Choose the group that the accepted proposals speak for, and say how probable it is."""
         pool = self._candidates_of(self._pool(accepted))
         of_inputs = self._inputs_have_it(pool)
-        few = self.judge.examples.x.shape[1] <= FEW_INPUTS
-        more = self._candidates_of(self._pool(others)) if few else []
-        best = self._joined(pool, more, of_inputs=of_inputs)
+        best = self._joined(pool, of_inputs=of_inputs)
         moments = self.moments.get("inputs" if of_inputs else "predictions")
         if moments is not None:
             best = self._grown(best, moments, of_inputs=of_inputs)
@@ -168,7 +157,7 @@ class Closing:
         generators = np.unique(generators[(generators != identity).any(axis=1)], axis=0)
         if not len(generators):
             return None
-        if generators.shape[1] > FEW_INPUTS and order_of(generators, LARGEST_JOIN) is None:
+        if order_of(generators, LARGEST_JOIN) is None:
             return None
         key = generators.tobytes()
         if key not in self._candidates:
@@ -202,14 +191,14 @@ class Closing:
         most = max(c.gain for c in pool)
         return any(c.against_inputs < REJECTED and c.gain >= most / 2 for c in pool)
 
-    def _joined(self, pool: list[Candidate], more: list[Candidate], *, of_inputs: bool) -> Candidate:
+    def _joined(self, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
         """Join candidates as long as the join has more weight than the best so far."""
         moments = self.moments.get("inputs") if of_inputs else None
         best = max(pool, key=lambda c: c.weight(of_inputs=of_inputs) - self._penalty(c, pool, moments))
         improved = True
         while improved:
             improved = False
-            for other in sorted(pool + more, key=lambda c: -c.weight(of_inputs=of_inputs))[:JOINED]:
+            for other in sorted(pool, key=lambda c: -c.weight(of_inputs=of_inputs))[:JOINED]:
                 joined = self.candidate(np.concatenate([best.generators, other.generators]))
                 if joined is not None and self._is_better(joined, best, of_inputs=of_inputs):
                     best, improved = joined, True

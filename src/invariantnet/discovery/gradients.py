@@ -20,7 +20,7 @@ MOST_INPUTS = 64
 
 
 def moments_of_gradients(past: Labelled, predictor: AnyPredictor, rng: np.random.Generator) -> Moments | None:
-    """First and second moments of gradients at inputs drawn from a symmetric distribution.
+    """First and second moments of gradients, and mean second derivatives, at inputs from a symmetric distribution.
 
     The entries of the probes are drawn from the values of all inputs together. At the data's own inputs, a
     symmetry of the labels would be hidden by inputs that are not symmetric.
@@ -38,13 +38,25 @@ def moments_of_gradients(past: Labelled, predictor: AnyPredictor, rng: np.random
         return None
     probes = rng.choice(past.x.ravel(), size=(PROBES, dim))
     part = np.arange(n) % FITS
-    means, seconds = [], []
+    means, seconds, slopes = [], [], []
     for k in range(FITS):
         gradients = _gradients(_fitted(past[np.flatnonzero(part != k)], predictor), probes, past.x.std())
         means.append(gradients.mean(axis=1))
         seconds.append(np.einsum("oni,onj->oij", gradients, gradients) / PROBES)
-    odd, pairs = _in_noise_units(np.stack(means)), _in_noise_units(np.stack(seconds))
+        slopes.append(_slopes(gradients, probes))
+    odd = _in_noise_units(np.stack(means))
+    pairs = np.concatenate([_in_noise_units(np.stack(found)) for found in (seconds, slopes)])
     return Moments(np.zeros((0, dim)), odd, pairs / np.sqrt(2))
+
+
+def _slopes(
+    gradients: Float64[np.ndarray, "outputs n dim"], probes: Float64[np.ndarray, "n dim"]
+) -> Float64[np.ndarray, "outputs dim dim"]:
+    """How gradients change with the probes, by least squares: the mean second derivatives."""
+    centred = probes - probes.mean(axis=0)
+    found = np.linalg.lstsq(centred, gradients.transpose(1, 0, 2).reshape(len(probes), -1), rcond=None)[0]
+    slopes = found.reshape(probes.shape[1], len(gradients), -1).transpose(1, 0, 2)
+    return (slopes + slopes.transpose(0, 2, 1)) / 2
 
 
 def _fitted(past: Labelled, predictor: AnyPredictor) -> Function:

@@ -1,5 +1,6 @@
 """Which symmetries are worth a test: permutations that leave moments of data, or of predictors, almost alone."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,14 +11,16 @@ from jaxtyping import Float64, Int64
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from invariantnet.discovery._matching import Limits, Moments, anchored, as_start, improve, match, starts, stay
+from invariantnet.discovery._beam import beam_search
+from invariantnet.discovery._matching import Limits, Moments, anchored, as_start, improve, match, starts
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
 from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices, extend
 
 FEW_INPUTS = 16
-"""Inputs up to which every pair is tried: which permutation, if any, brings one input to the place of another?"""
+"""Inputs up to which groups are weighed on all labels, and every pair is tried: which permutation brings one
+input to the place of another?"""
 
 STARTS = 40
 """Random starts of the search among many inputs, with an anchor each: a pair of inputs that look alike."""
@@ -27,6 +30,9 @@ ALIKE = 6
 
 KEPT = 5
 """Permutations of each source that become proposals: each further one costs every other a little power."""
+
+KEPT_OF_FEW = 12
+"""The same among few inputs, where a prior pays for every group, proposed or not."""
 
 LEVELS = 3
 """Partitions into exchangeable inputs that become proposals, at the widest gaps of the clustering."""
@@ -137,14 +143,32 @@ def search(
     dim = moments.dim
     if dim < 2 and not signed:
         return []
+    if dim <= FEW_INPUTS:
+        return _without_powers(_first_of_each_kind(ranked(moments, beam_search(moments))))
     tried = list(_attempts(moments, rng, signed=signed, beyond=beyond))
     best = ranked(moments, [index for _, index in tried])
-    if dim > FEW_INPUTS:
-        limits = {index.tobytes(): within for within, index in tried}
-        improved = [
-            improve(moments, limits[index.tobytes()], index, rng, PATIENCE) for _, index in best[:IMPROVED]
-        ]
-        best = ranked(moments, improved + [index for _, index in best])
+    limits = {index.tobytes(): within for within, index in tried}
+    improved = [improve(moments, limits[index.tobytes()], index, rng, PATIENCE) for _, index in best[:IMPROVED]]
+    return _without_powers(ranked(moments, improved + [index for _, index in best]))
+
+
+def _first_of_each_kind(
+    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Sort permutations by their rank among those that move equally many inputs."""
+    seen: Counter[int] = Counter()
+    found = []
+    for misfit, index in best:
+        moved = int((index != np.arange(len(index))).sum())
+        found.append((seen[moved], misfit, index))
+        seen[moved] += 1
+    return [(misfit, index) for _, misfit, index in sorted(found, key=lambda item: item[0])]
+
+
+def _without_powers(
+    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Drop powers of earlier permutations."""
     kept: list[tuple[float, Int64[np.ndarray, " dim"]]] = []
     covered: set[bytes] = set()
     for misfit, index in best:
@@ -163,8 +187,6 @@ def _attempts(
         limits = Limits.one_moves(dim, i, j, negative=negative, signed=signed)
         first = starts(limits, rng, 1)[0] if negative else anchored(moments, i, j, limits)
         yield limits, match(moments, limits, first)
-        if dim <= FEW_INPUTS:
-            yield limits, match(moments, limits, stay(dim))
     if beyond is None:
         everything = Limits.all_move(dim, signed=signed)
         for start in starts(everything, rng, STARTS // 2):
@@ -174,12 +196,8 @@ def _attempts(
 def _anchors(
     moments: Moments, rng: np.random.Generator, *, signed: bool, beyond: Int64[np.ndarray, " dim"] | None
 ) -> list[tuple[int, int, bool]]:
-    """Pairs of a place and the input that takes it: all of few inputs, some that look alike of many."""
+    """Pairs of a place and the input that takes it, among those that look alike."""
     dim = moments.dim
-    signs = (False, True) if signed else (False,)
-    if dim <= FEW_INPUTS:
-        pairs = [(i, j, s) for i in range(dim) for j in range(i, dim) for s in signs if s or i != j]
-        return [p for p in pairs if beyond is None or p[2] or beyond[p[0]] != beyond[p[1]]] or pairs
     own = moments.pairs[:, np.arange(dim), np.arange(dim)]
     profile = np.concatenate([moments.even, np.abs(moments.odd), np.abs(moments.pairs).sum(axis=2), own])
     distance = _square_distances(profile.T)
@@ -267,7 +285,7 @@ def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
 
 
 def _from_moments(moments: Moments, source: Source, rng: np.random.Generator) -> list[Proposal]:
-    found = search(moments, rng, signed=False)[:KEPT]
+    found = search(moments, rng, signed=False)[: KEPT_OF_FEW if moments.dim <= FEW_INPUTS else KEPT]
     proposals = [
         Proposal(index[None], source, "permutation", misfit, 1 / (1 + rank))
         for rank, (misfit, index) in enumerate(found)

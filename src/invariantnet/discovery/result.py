@@ -1,6 +1,7 @@
 """What discovery found, in numbers and in words."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Int64
@@ -11,6 +12,9 @@ from invariantnet.symmetries.group import Group
 SURE = 0.95
 """Probability from which a verdict calls the group exact."""
 
+Test = Literal["all labels", "unseen labels"]
+"""Groups are weighed on all labels against their prior, or proposed on one half and tested on the other."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tested:
@@ -20,6 +24,7 @@ class Tested:
         generators: Index arrays, signs included.
         source: What it was proposed from: the inputs, or predictions.
         kind: One permutation, several together, or exchanges within parts.
+        log_prior: Log of its share of the prior, or of the weights of all tests: what naming it costs.
         log_e_value: Log evidence against "symmetrising gains nothing"; log 20 = 3 is level 0.05 for a single test.
         accepted: Whether the null hypothesis was rejected, all tests considered.
     """
@@ -27,6 +32,7 @@ class Tested:
     generators: Int64[np.ndarray, "generators dim"]
     source: str
     kind: str
+    log_prior: float
     log_e_value: float
     accepted: bool
 
@@ -38,19 +44,23 @@ class Discovery:
     Args:
         group: The symmetry that was found; trivial if none was.
         tested: Every proposal with its e-value.
-        log_e_value: Of the group itself, on the same labels.
+        test: Of few inputs, groups are weighed on all labels against their prior; of many, half of the examples
+            propose and the labels of the other half judge.
+        log_e_value: Of few inputs, against "there is no symmetry"; of many, of the group itself, on the same
+            labels.
         exact_probability: Probability that it is exactly this group, among the candidates that were compared; 0 if
             nothing was found.
         of_inputs: Whether the inputs themselves have the symmetry, so that copies occur in the data.
         log_e_value_against_inputs: Log evidence against that, from inputs alone, without any network.
         set_aside: Inputs that vary too little, or whose places cannot be told; the group leaves them alone.
         examples: Number of examples.
-        judged: Number of labels that no proposal had seen.
+        judged: Number of labels that judged.
         alpha: Level of the tests.
     """
 
     group: Group
     tested: tuple[Tested, ...]
+    test: Test
     log_e_value: float
     exact_probability: float
     of_inputs: bool
@@ -82,19 +92,8 @@ class Discovery:
 
     def _claim(self) -> list[str]:
         if not self.found:
-            most = max((t.log_e_value for t in self.tested), default=0.0)
-            return [
-                f"No symmetry found: none of {len(self.tested)} proposals predicts unseen labels better than no "
-                f"symmetry (largest log e-value {most:.1f}).",
-                "There may still be one that these examples are too few to show.",
-            ]
-        accepted = sum(t.accepted for t in self.tested)
-        words = [
-            f"There is a symmetry: {accepted} of {len(self.tested)} proposals predict unseen labels better "
-            f"(largest log e-value {max(t.log_e_value for t in self.tested):.1f}, false discovery rate at most "
-            f"{self.alpha:g}).",
-            f"The group is {describe(self.group)}.",
-        ]
+            return [*self._nothing(), "There may still be one that these examples are too few to show."]
+        words = [*self._something(), f"The group is {describe(self.group)}."]
         if self.exact:
             words.append(f"It is exactly this group with probability {self.exact_probability:.3f}.")
         else:
@@ -107,6 +106,32 @@ class Discovery:
         else:
             words.append("Only the labels have it: inputs can be told from their copies.")
         return words
+
+    def _nothing(self) -> list[str]:
+        if self.test == "all labels":
+            return [
+                f"No symmetry found: of {len(self.tested)} groups, weighed by their prior, none explains the "
+                f"labels enough better than no symmetry (log e-value {self.log_e_value:.1f} of all together, "
+                f"{-np.log(self.alpha):.1f} needed)."
+            ]
+        most = max((t.log_e_value for t in self.tested), default=0.0)
+        return [
+            f"No symmetry found: none of {len(self.tested)} proposals predicts unseen labels better than no "
+            f"symmetry (largest log e-value {most:.1f})."
+        ]
+
+    def _something(self) -> list[str]:
+        if self.test == "all labels":
+            return [
+                f"There is a symmetry: log e-value {self.log_e_value:.1f} against none, over {len(self.tested)} "
+                f"groups weighed by their prior ({-np.log(self.alpha):.1f} is the level {self.alpha:g})."
+            ]
+        accepted = sum(t.accepted for t in self.tested)
+        return [
+            f"There is a symmetry: {accepted} of {len(self.tested)} proposals predict unseen labels better "
+            f"(largest log e-value {max(t.log_e_value for t in self.tested):.1f}, false discovery rate at most "
+            f"{self.alpha:g})."
+        ]
 
     def _limits(self) -> list[str]:
         words = [f"Judged on {self.judged:,} labels of {self.examples:,} examples."]

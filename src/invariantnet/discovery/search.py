@@ -1,5 +1,6 @@
 """Find symmetries that nobody named."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,16 @@ from jaxtyping import Bool, Float64, Int64, Shaped
 
 from invariantnet._system.progress import meter
 from invariantnet.discovery._matching import Moments
-from invariantnet.discovery.closing import Closed, Closing
+from invariantnet.discovery.closing import REJECTED, Closed, Closing
+from invariantnet.discovery.copies import symmetry_of
 from invariantnet.discovery.evalues import e_bh
+from invariantnet.discovery.evidence import MOST_EXAMPLES, Evidence
 from invariantnet.discovery.gradients import moments_of_gradients
-from invariantnet.discovery.judging import Judge
+from invariantnet.discovery.judging import Judge, inputs_against
 from invariantnet.discovery.moments import inputs_that_vary, moments_given_labels, parts_of
+from invariantnet.discovery.posterior import Posterior
 from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
-from invariantnet.discovery.proposals import Proposal, Source, propose
+from invariantnet.discovery.proposals import FEW_INPUTS, Proposal, Source, propose
 from invariantnet.discovery.result import Discovery, Tested
 from invariantnet.symmetries.group import Group
 
@@ -32,8 +36,9 @@ def discover(
 ) -> Discovery:
     """Find the permutations of inputs, with changes of sign, to which labels are invariant.
 
-    Half of the examples propose permutations that leave moments alone; the other half judges whether predictions
-    improve when they are made invariant.
+    Among few inputs, groups are weighed by the evidence of all labels against an explicit prior over groups. Among
+    many, half of the examples propose permutations that leave moments alone; the other half judges whether
+    predictions improve when they are made invariant.
 
     Args:
         X: Inputs, one row per example; further axes are flattened.
@@ -63,17 +68,53 @@ def discover(
         return _nothing(x, (), live, alpha, 0)
     seen = Labelled(examples.x[:, live], examples.y, classes)
     with meter("discovering symmetries", visible=verbose > 0) as update:
+        if live.sum() <= FEW_INPUTS:
+            return _weighed(seen, rng, alpha, live)
         return _Search(seen, first, rng, alpha, update).run(live, x.shape[1])
 
 
+def _weighed(
+    examples: Labelled, rng: np.random.Generator, alpha: float, live: Bool[np.ndarray, " all"]
+) -> Discovery:
+    """Weigh groups of few inputs on all labels."""
+    posterior = Posterior(Evidence(examples), rng)
+    posterior.search(signed=changes_sign(examples.x))
+    level = -np.log(alpha)
+    tested = tuple(
+        Tested(
+            _widened(w.generators, live), w.source, w.kind, w.log_prior, w.log_e_value, bool(w.log_odds >= level)
+        )
+        for w in posterior.weighed.values()
+    )
+    judged = min(MOST_EXAMPLES, len(examples))
+    nothing = _nothing(np.zeros((len(examples), len(live))), tested, live, alpha, judged)
+    nothing = replace(nothing, test="all labels", log_e_value=posterior.log_e_value)
+    if posterior.log_e_value < level:
+        return nothing
+    best = posterior.best.generators
+    against = inputs_against(symmetry_of(best), examples.x, len(examples) // 2)
+    return replace(
+        nothing,
+        group=Group("discovered", _widened(best, live)),
+        exact_probability=posterior.probability,
+        of_inputs=against < REJECTED,
+        log_e_value_against_inputs=against,
+    )
+
+
+def changes_sign(x: Float64[np.ndarray, "n dim"]) -> bool:
+    """Whether some input has values of both signs."""
+    return bool(((x < 0).any(axis=0) & (x > 0).any(axis=0)).any())
+
+
 class _Search:
-    """One search: propose, test, close."""
+    """One search among many inputs: propose, test, close."""
 
     def __init__(
         self, examples: Labelled, first: int, rng: np.random.Generator, alpha: float, update: Any
     ) -> None:
         self.examples, self.first, self.rng, self.alpha, self.update = examples, first, rng, alpha, update
-        self.signed = bool(((examples.x < 0).any(axis=0) & (examples.x > 0).any(axis=0)).any())
+        self.signed = changes_sign(examples.x)
         self.predictor: AnyPredictor = choose(examples[:first])
         self.judge = Judge(self.predictor, examples, first)
 
@@ -86,8 +127,11 @@ class _Search:
             self.update(0.2 + 0.5 * i / len(proposals), f"testing {i + 1} of {len(proposals)} proposals")
             values.append(self.judge.log_e_value(proposal.generators))
         accepted = e_bh(values, self.alpha, [p.weight for p in proposals]) & ~self._losing(proposals)
+        weight = sum(p.weight for p in proposals)
         tested = tuple(
-            Tested(_widened(p.generators, live), p.source, p.kind, value, bool(yes))
+            Tested(
+                _widened(p.generators, live), p.source, p.kind, float(np.log(p.weight / weight)), value, bool(yes)
+            )
             for p, value, yes in zip(proposals, values, accepted, strict=True)
         )
         judged = len(self.examples) - self.first
@@ -109,7 +153,7 @@ class _Search:
             moments["predictions"] = gradients
         closing = Closing(self.judge, moments, self.rng)
         passed = [p for p, yes in zip(proposals, accepted, strict=True) if yes]
-        return closing.close(passed, [p for p, yes in zip(proposals, accepted, strict=True) if not yes])
+        return closing.close(passed)
 
     def _discovery(self, closed: Closed, tested: tuple[Tested, ...], live: Bool[np.ndarray, " all"]) -> Discovery:
         aside = ~live
@@ -117,6 +161,7 @@ class _Search:
         return Discovery(
             group=Group("discovered", _widened(closed.generators, live)),
             tested=tested,
+            test="unseen labels",
             log_e_value=self.judge.log_e_value(closed.generators),
             exact_probability=closed.probability,
             of_inputs=closed.of_inputs,
@@ -138,6 +183,7 @@ def _nothing(
     return Discovery(
         group=Group.from_permutations([list(range(x.shape[1]))], "trivial"),
         tested=tested,
+        test="unseen labels",
         log_e_value=0.0,
         exact_probability=0.0,
         of_inputs=False,

@@ -1,0 +1,144 @@
+"""Evidence of all labels: against slow references, and 1 on average if there is no symmetry."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import invariantnet as inv
+from invariantnet.discovery._laplace import OFFSET, PENALTIES, SCALES, evidence_of_classes, evidence_of_reals
+from invariantnet.discovery.closure import closure, orbits_of_pairs
+from invariantnet.discovery.evidence import Evidence
+from invariantnet.discovery.predictors import Labelled
+from invariantnet.discovery.prior import cycle_lengths, log_prior, partitions_of
+from invariantnet.symmetries.lookup import symmetry
+
+EXCHANGE = np.array([[1, 0, 2, 3]])
+
+
+def quadratic(n, dim, seed, *, symmetric):
+    """Labels from a random polynomial, with noise; inputs 0 and 1 can be exchanged, or not."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, dim))
+    linear, square = rng.normal(size=dim), rng.normal(size=(dim, dim)) / dim**0.5
+    if symmetric:
+        swap = np.arange(dim)
+        swap[:2] = 1, 0
+        linear, square = (linear + linear[swap]) / 2, (square + square[np.ix_(swap, swap)]) / 2
+    y = x @ linear + np.einsum("ni,ij,nj->n", x, square, x)
+    return x, y / y.std() + 0.3 * rng.normal(size=n)
+
+
+def test_evidence_of_reals_is_a_density_of_student_t():
+    rng = np.random.default_rng(0)
+    features, y = rng.normal(size=(6, 3)), rng.normal(size=6)
+    found = evidence_of_reals(features, y)
+    # Contrasts of the labels do not depend on the offset; only differences between penalties count.
+    contrasts = np.linalg.svd(np.ones((1, 6)))[2][1:]
+    for k in (4, 12):
+        shape = contrasts @ (np.eye(6) + features @ features.T / PENALTIES[k]) @ contrasts.T
+        slow = -0.5 * np.linalg.slogdet(shape)[1]
+        slow -= 2.5 * np.log(contrasts @ y @ np.linalg.solve(shape, contrasts @ y))
+        centred = features - features.mean(axis=0)
+        determinant = np.linalg.slogdet(np.eye(6) + centred @ centred.T / PENALTIES[k])[1]
+        assert np.linalg.slogdet(shape)[1] == pytest.approx(determinant)
+        assert found[k] == pytest.approx(slow)
+
+
+def test_wide_and_narrow_features_give_the_same_evidence():
+    rng = np.random.default_rng(1)
+    wide, y = rng.normal(size=(8, 20)), rng.normal(size=8)
+    values, vectors = np.linalg.eigh((wide - wide.mean(axis=0)) @ (wide - wide.mean(axis=0)).T)
+    narrow = vectors * np.sqrt(values.clip(0))
+    assert np.allclose(evidence_of_reals(wide, y), evidence_of_reals(narrow, y))
+    labels = (y > 0).astype(int)
+    assert np.allclose(evidence_of_classes(wide, labels, 2), evidence_of_classes(narrow, labels, 2), atol=1e-3)
+
+
+def test_evidence_of_classes_is_close_to_an_integral():
+    rng = np.random.default_rng(2)
+    features = rng.normal(size=(30, 1))
+    y = (features[:, 0] + rng.normal(size=30) > 0).astype(int)
+    grid = np.linspace(-20, 20, 201)
+    weight, offset = np.meshgrid(grid, grid)
+    centred = features[:, 0] - features.mean()
+    odds = weight[..., None] * centred + offset[..., None]
+    likelihood = (y * odds - np.logaddexp(0, odds)).sum(axis=-1)
+    for scale, found in zip(SCALES[:3], evidence_of_classes(features, y, 2)[:3], strict=True):
+        prior = norm.logpdf(weight, scale=scale) + norm.logpdf(offset, scale=OFFSET)
+        slow = np.logaddexp.reduce((likelihood + prior).ravel()) + 2 * np.log(grid[1] - grid[0])
+        assert found == pytest.approx(slow, abs=0.2)
+
+
+def test_classes_one_after_another_do_not_depend_on_absent_ones():
+    rng = np.random.default_rng(3)
+    features, y = rng.normal(size=(40, 2)), rng.integers(3, size=40)
+    assert np.array_equal(evidence_of_classes(features, y, 3), evidence_of_classes(features, y, 5))
+
+
+def test_bayes_factors_average_at_most_one_if_there_is_no_symmetry():
+    values = []
+    for seed in range(40):
+        x, y = quadratic(30, 4, seed, symmetric=False)
+        values.append(np.exp(Evidence(Labelled(x, y, None)).log_e_value(EXCHANGE)))
+    assert np.mean(values) <= 1 + 4 * np.std(values) / len(values) ** 0.5
+    assert np.mean(np.array(values) >= 20) <= 0.05
+
+
+def test_bayes_factors_are_large_if_there_is_a_symmetry():
+    x, y = quadratic(200, 4, 0, symmetric=True)
+    assert Evidence(Labelled(x, y, None)).log_e_value(EXCHANGE) > 5
+
+
+@pytest.mark.parametrize("seed", [1000, 1005, 1011, 1017])
+def test_few_examples_without_symmetry_get_none(seed):
+    # Predictors of fifteen examples gain from any constraint: that is no symmetry.
+    x, y = quadratic(100, 4, seed, symmetric=False)
+    assert not inv.discover(x, y, random_state=seed).found
+
+
+def test_labels_without_any_relation_to_inputs_have_no_verdict():
+    rng = np.random.default_rng(4)
+    found = inv.discover(rng.normal(size=(100, 4)), rng.normal(size=100), random_state=0)
+    assert not found.found
+    assert found.test == "all labels"
+
+
+def test_turns_of_a_ring_are_closed_by_its_reflections():
+    turn = np.roll(np.arange(6), 1)
+    ring = inv.Group.from_permutations(closure(turn[None]))
+    assert ring == inv.Group.from_permutations([turn, np.arange(6)[::-1]])
+
+
+@pytest.mark.parametrize("name", ["rot90", "d4", "flips"])
+def test_closure_keeps_orbits_of_pairs_and_holds_the_group(name):
+    group = symmetry(name, (3, 3))
+    larger = inv.Group.from_permutations(closure(group.generators))
+    assert group <= larger
+    assert np.array_equal(orbits_of_pairs(group.generators), orbits_of_pairs(larger.generators))
+
+
+def test_models_that_cannot_tell_turns_from_reflections_do_not_speak_for_turns():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(150, 5))
+    y = (x * np.roll(x, 1, axis=1)).sum(axis=1) + 0.1 * rng.normal(size=150)
+    found = inv.discover(x, y, random_state=0)
+    assert found.group == inv.Group.from_permutations([np.roll(np.arange(5), 1), np.arange(5)[::-1]])
+    assert found.exact
+
+
+def test_priors_of_conjugate_groups_sum_to_at_most_one():
+    exchanges = [[1, 0, 2], [2, 1, 0], [0, 2, 1]]
+    groups = [inv.Group.from_permutations([e]) for e in exchanges]
+    groups += [inv.Group.from_permutations([[1, 2, 0]]), inv.Group.from_permutations([[1, 2, 0], [1, 0, 2]])]
+    total = sum(np.exp(log_prior(group)) for group in groups)
+    assert total <= 1
+    assert log_prior(groups[0]) == pytest.approx(log_prior(groups[1]))
+
+
+def test_a_change_of_sign_has_a_prior_too():
+    assert log_prior(inv.Group.from_permutations([[4, 1, 2, 3]])) < 0
+
+
+def test_cycles_and_partitions_are_counted():
+    assert sorted(cycle_lengths(np.array([1, 0, 2, 4, 5, 3]))) == [1, 2, 3]
+    assert [partitions_of(n) for n in (1, 2, 3, 4, 5, 10)] == [1, 2, 3, 5, 7, 42]
