@@ -6,7 +6,8 @@ import pytest
 from invariantnet.discovery._matching import Limits, Moments, as_start, match
 from invariantnet.discovery.moments import inputs_that_vary, moments_given_labels, parts_of
 from invariantnet.discovery.neighbours import conjugate, fitting, same_group
-from invariantnet.discovery.proposals import exchange_misfits, exchanges, search
+from invariantnet.discovery.proposals import exchanges, search
+from invariantnet.discovery.ranking import exchange_misfits
 from invariantnet.symmetries._closure import close_indices, extend
 from invariantnet.symmetries.lookup import symmetry
 

@@ -31,10 +31,10 @@ from invariantnet.discovery.proposals import (
     Source,
     exchanges,
     order_of,
-    ranked,
     refine,
     search,
 )
+from invariantnet.discovery.ranking import ranked
 from invariantnet.symmetries._closure import Indices
 
 NEIGHBOURS = 40

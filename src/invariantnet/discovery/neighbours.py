@@ -7,7 +7,7 @@ from jaxtyping import Int64
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.judging import moves
-from invariantnet.discovery.proposals import exchange_misfits
+from invariantnet.discovery.ranking import exchange_misfits
 from invariantnet.symmetries._closure import Indices, extend
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group

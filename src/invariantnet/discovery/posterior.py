@@ -17,7 +17,8 @@ from invariantnet.discovery.evidence import Evidence
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.neighbours import neighbours, subgroups
 from invariantnet.discovery.prior import log_prior
-from invariantnet.discovery.proposals import Kind, Proposal, Source, exchange_misfits, order_of, propose
+from invariantnet.discovery.proposals import Kind, Proposal, Source, order_of, propose
+from invariantnet.discovery.ranking import exchange_misfits
 from invariantnet.symmetries._closure import Indices, close_indices
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group

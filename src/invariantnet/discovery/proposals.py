@@ -1,13 +1,12 @@
 """Which symmetries are worth a test: permutations that leave moments of data, or of predictors, almost alone."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
@@ -16,7 +15,14 @@ from invariantnet.discovery._matching import Limits, Moments, anchored, as_start
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
-from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices, extend
+from invariantnet.discovery.ranking import (
+    exchange_misfits,
+    first_of_each_kind,
+    ranked,
+    square_distances,
+    without_powers,
+)
+from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices
 
 FEW_INPUTS = 16
 """Inputs up to which groups are weighed on all labels, and every pair is tried: which permutation brings one
@@ -144,38 +150,12 @@ def search(
     if dim < 2 and not signed:
         return []
     if dim <= FEW_INPUTS:
-        return _without_powers(_first_of_each_kind(ranked(moments, beam_search(moments))))
+        return without_powers(first_of_each_kind(ranked(moments, beam_search(moments))))
     tried = list(_attempts(moments, rng, signed=signed, beyond=beyond))
     best = ranked(moments, [index for _, index in tried])
     limits = {index.tobytes(): within for within, index in tried}
     improved = [improve(moments, limits[index.tobytes()], index, rng, PATIENCE) for _, index in best[:IMPROVED]]
-    return _without_powers(ranked(moments, improved + [index for _, index in best]))
-
-
-def _first_of_each_kind(
-    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
-    """Sort permutations by their rank among those that move equally many inputs."""
-    seen: Counter[int] = Counter()
-    found = []
-    for misfit, index in best:
-        moved = int((index != np.arange(len(index))).sum())
-        found.append((seen[moved], misfit, index))
-        seen[moved] += 1
-    return [(misfit, index) for _, misfit, index in sorted(found, key=lambda item: item[0])]
-
-
-def _without_powers(
-    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
-    """Drop powers of earlier permutations."""
-    kept: list[tuple[float, Int64[np.ndarray, " dim"]]] = []
-    covered: set[bytes] = set()
-    for misfit, index in best:
-        if index.tobytes() not in covered:
-            kept.append((misfit, index))
-            covered |= {power.tobytes() for power in _powers(index)}
-    return kept
+    return without_powers(ranked(moments, improved + [index for _, index in best]))
 
 
 def _attempts(
@@ -200,7 +180,7 @@ def _anchors(
     dim = moments.dim
     own = moments.pairs[:, np.arange(dim), np.arange(dim)]
     profile = np.concatenate([moments.even, np.abs(moments.odd), np.abs(moments.pairs).sum(axis=2), own])
-    distance = _square_distances(profile.T)
+    distance = square_distances(profile.T)
     np.fill_diagonal(distance, np.inf)
     if beyond is not None:
         distance[beyond[:, None] == beyond] = np.inf
@@ -210,35 +190,6 @@ def _anchors(
         nearest = np.argsort(distance[i], kind="stable")[:ALIKE]
         found.append((i, int(rng.choice(nearest)), signed and rng.random() < 0.5))
     return found
-
-
-def ranked(
-    moments: Moments, found: Sequence[Int64[np.ndarray, " dim"]]
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
-    """Sort permutations by how surprising they are, each once and without the identity."""
-    identity = np.arange(moments.dim)
-    moving = {index.tobytes(): index for index in found if not np.array_equal(index, identity)}
-    typical = float(exchange_misfits(moments).mean())
-    judged = [(moments.misfit(index), index) for index in moving.values()]
-    return sorted(judged, key=lambda pair: -surprise(pair[0], pair[1], typical))
-
-
-def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) -> float:
-    """How hard it would be to find such a permutation by chance.
-
-    Among many inputs there are always two that are alike; a permutation that moves all of them and fits is no
-    chance.
-
-    Args:
-        misfit: Misfit of the permutation.
-        index: The permutation.
-        typical: Misfit of a typical exchange of two inputs.
-
-    Returns:
-        Number of moved inputs, times the log of the ratio of the misfits.
-    """
-    moved = int((index != np.arange(len(index))).sum())
-    return moved * float(np.log((typical + 1e-12) / (misfit + 1e-12)))
 
 
 def exchanges(moments: Moments) -> list[tuple[float, Indices]]:
@@ -266,22 +217,6 @@ def exchanges(moments: Moments) -> list[tuple[float, Indices]]:
         generators = _neighbour_exchanges(labels)
         found.append((float(heights[level]), generators))
     return found
-
-
-def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
-    """Misfit of the exchange of any two inputs."""
-    dim = moments.dim
-    singles = np.concatenate([moments.even, moments.odd])
-    loss = 2 * _square_distances(singles.T)
-    for matrix in moments.pairs:
-        whole = 4 * _square_distances(matrix)
-        diagonal = np.diag(matrix)
-        # The entries within the pair are exchanged with one another.
-        own = (diagonal[:, None] - matrix) ** 2 + (matrix - diagonal[None, :]) ** 2
-        loss += whole - 4 * own + 2 * (diagonal[:, None] - diagonal[None, :]) ** 2
-    count = 2 * len(singles) + (dim**2 - (dim - 2) ** 2) * len(moments.pairs)
-    np.fill_diagonal(loss, 0.0)
-    return loss.clip(0) / count
 
 
 def _from_moments(moments: Moments, source: Source, rng: np.random.Generator) -> list[Proposal]:
@@ -351,18 +286,3 @@ def _neighbour_exchanges(labels: Int64[np.ndarray, " dim"]) -> Indices:
             exchange[[a, b]] = b, a
             found.append(exchange)
     return np.array(found, dtype=np.int64).reshape(-1, dim)
-
-
-def _powers(index: Int64[np.ndarray, " dim"], most: int = 64) -> list[Int64[np.ndarray, " dim"]]:
-    """Powers of an index array until the identity, and its inverse."""
-    dim, forward = len(index), extend(index)
-    found, power = [np.argsort(forward)[:dim]], index
-    while not np.array_equal(power, np.arange(dim)) and len(found) < most:
-        found.append(power)
-        power = forward[power]
-    return found
-
-
-def _square_distances(rows: Float64[np.ndarray, "dim k"]) -> Float64[np.ndarray, "dim dim"]:
-    squares = (rows**2).sum(axis=1)
-    return (squares[:, None] + squares - 2 * rows @ rows.T).clip(0)

@@ -1,0 +1,97 @@
+"""Which permutations are worth a test: how little they change, and how hard that is to find by chance."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from invariantnet.discovery._matching import Moments
+from invariantnet.symmetries._closure import extend
+
+
+def ranked(
+    moments: Moments, found: Sequence[Int64[np.ndarray, " dim"]]
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Sort permutations by how surprising they are, each once and without the identity."""
+    identity = np.arange(moments.dim)
+    moving = {index.tobytes(): index for index in found if not np.array_equal(index, identity)}
+    typical = float(exchange_misfits(moments).mean())
+    judged = [(moments.misfit(index), index) for index in moving.values()]
+    return sorted(judged, key=lambda pair: -surprise(pair[0], pair[1], typical))
+
+
+def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) -> float:
+    """How hard it would be to find such a permutation by chance.
+
+    Among many inputs there are always two that are alike; a permutation that moves all of them and fits is no
+    chance.
+
+    Args:
+        misfit: Misfit of the permutation.
+        index: The permutation.
+        typical: Misfit of a typical exchange of two inputs.
+
+    Returns:
+        Number of moved inputs, times the log of the ratio of the misfits.
+    """
+    moved = int((index != np.arange(len(index))).sum())
+    return moved * float(np.log((typical + 1e-12) / (misfit + 1e-12)))
+
+
+def first_of_each_kind(
+    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Sort permutations by their rank among those that move equally many inputs."""
+    seen: Counter[int] = Counter()
+    found = []
+    for misfit, index in best:
+        moved = int((index != np.arange(len(index))).sum())
+        found.append((seen[moved], misfit, index))
+        seen[moved] += 1
+    return [(misfit, index) for _, misfit, index in sorted(found, key=lambda item: item[0])]
+
+
+def without_powers(
+    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
+) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+    """Drop powers of earlier permutations."""
+    kept: list[tuple[float, Int64[np.ndarray, " dim"]]] = []
+    covered: set[bytes] = set()
+    for misfit, index in best:
+        if index.tobytes() not in covered:
+            kept.append((misfit, index))
+            covered |= {power.tobytes() for power in _powers(index)}
+    return kept
+
+
+def _powers(index: Int64[np.ndarray, " dim"], most: int = 64) -> list[Int64[np.ndarray, " dim"]]:
+    """Powers of an index array until the identity, and its inverse."""
+    dim, forward = len(index), extend(index)
+    found, power = [np.argsort(forward)[:dim]], index
+    while not np.array_equal(power, np.arange(dim)) and len(found) < most:
+        found.append(power)
+        power = forward[power]
+    return found
+
+
+def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
+    """Misfit of the exchange of any two inputs."""
+    dim = moments.dim
+    singles = np.concatenate([moments.even, moments.odd])
+    loss = 2 * square_distances(singles.T)
+    for matrix in moments.pairs:
+        whole = 4 * square_distances(matrix)
+        diagonal = np.diag(matrix)
+        # The entries within the pair are exchanged with one another.
+        own = (diagonal[:, None] - matrix) ** 2 + (matrix - diagonal[None, :]) ** 2
+        loss += whole - 4 * own + 2 * (diagonal[:, None] - diagonal[None, :]) ** 2
+    count = 2 * len(singles) + (dim**2 - (dim - 2) ** 2) * len(moments.pairs)
+    np.fill_diagonal(loss, 0.0)
+    return loss.clip(0) / count
+
+
+def square_distances(rows: Float64[np.ndarray, "dim k"]) -> Float64[np.ndarray, "dim dim"]:
+    """Squared distances between all rows."""
+    squares = (rows**2).sum(axis=1)
+    return (squares[:, None] + squares - 2 * rows @ rows.T).clip(0)
