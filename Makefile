@@ -8,7 +8,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 .PHONY: setup browser demo test coverage lint docs reproduce lock sbom clean
 
 demo: $(READY)  ## the main job on the embedded data, about a minute
-	$(BIN)/invariantnet fit mnist:rotated --symmetries rot90,flips --examples 3000 --out runs/demo
+	$(BIN)/invariantnet fit mnist:rotated --symmetries rot90,flips --examples 3000 --out runs/demo --overwrite
 
 test: $(READY) browser  ## every test
 	$(BIN)/pytest

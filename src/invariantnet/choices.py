@@ -18,6 +18,9 @@ Uncertainty = Literal["none", "ensemble", "bbb", "laplace"]
 BackboneName = Literal["auto", "mlp", "cnn"]
 """Architectures that the package brings along; `auto` lets all that suit the inputs compete."""
 
+Task = Literal["auto", "classes", "numbers"]
+"""What is predicted; `auto` takes labels with fractions for numbers, and any others for classes."""
+
 Color = Literal["auto", "grey", "rgb"]
 """How the images of a folder are read."""
 

@@ -67,10 +67,21 @@ def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
             update(step / 20, f"step {step}")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "training: 0%"
+    assert re.fullmatch(r"training: \d+%, 0:\d\d left, step \d+", lines[1])
     assert lines[-1] == "training: 100%"
     assert 4 <= len(lines) <= 7
     shares = [int(re.search(r"(\d+)%", line)[1]) for line in lines]
     assert shares == sorted(shares)
+
+
+def test_a_log_is_never_silent_for_long_and_tells_the_time_left_from_the_start(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    with progress.meter("training", visible=True, seconds=90.0):
+        time.sleep(0.3)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "training: 0%, 1:30 left"
+    assert 3 <= len(lines) <= 8
+    assert lines[-1] == "training: 100%"
 
 
 def test_a_log_never_runs_backwards(capsys, monkeypatch):
@@ -78,7 +89,7 @@ def test_a_log_never_runs_backwards(capsys, monkeypatch):
     with progress.meter("training", visible=True) as update:
         for done in (0.2, 0.1, 0.9, 0.5):
             update(done, "")
-    shares = [line.split()[-1] for line in capsys.readouterr().err.splitlines()]
+    shares = [line.split()[1].rstrip(",") for line in capsys.readouterr().err.splitlines()]
     assert shares == ["0%", "20%", "20%", "90%", "90%", "100%"]
 
 
@@ -94,7 +105,7 @@ def test_invisible_work_says_nothing(capsys):
     with (
         progress.working("reading", visible=False),
         progress.training_bar(2, "a network", visible=False) as on_step,
-        progress.evidence_bar(2, visible=False) as on_network,
+        progress.evidence_bar(progress.Work("comparing"), visible=False) as on_network,
     ):
         on_step(None)
         on_network(progress.Step("trivial", 0, 1, 0, 1, 0.5, {}))

@@ -67,7 +67,7 @@ def test_version(capsys):
 
 def is_one_line(said, fault):
     assert fault in said
-    # On a machine under load, a command that has not started after ten seconds says so first.
+    # On a machine under load, a command that has not started after two seconds says so first.
     assert len(said.strip().removeprefix("starting\n").splitlines()) == 1
     assert "Traceback" not in said
 

@@ -142,7 +142,7 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(
         last = lambda *a: interrupt() if step != "last move" or a[0].name == MODEL else original(*a)  # noqa: E731
         patch.setattr(owner, name, last)
         with pytest.raises(KeyboardInterrupt):
-            fit(LITTLE, folder)
+            fit(LITTLE, folder, overwrite=over_another)
     if step != "fit_baseline" or not over_another:
         with pytest.raises(ValueError, match="was interrupted: finish it with --resume"):
             runs.write_report(folder)
@@ -177,8 +177,11 @@ def test_a_finished_fit_is_not_trained_again(little, tmp_path, monkeypatch, capf
         with pytest.raises(KeyboardInterrupt):
             fit(replace(LITTLE, **other), tmp_path, resume=True)
         assert "can be resumed (other settings, data or version, or damaged)" in capfd.readouterr().err
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ValueError, match="holds a finished run: replace it with --overwrite"):
         fit(LITTLE, tmp_path)
+    assert contents(tmp_path) == contents(little)
+    with pytest.raises(KeyboardInterrupt):
+        fit(LITTLE, tmp_path, overwrite=True)
 
 
 @quick

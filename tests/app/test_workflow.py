@@ -54,7 +54,7 @@ def test_fit_stores_model_record_and_report(digits_run):
 
 def test_predict_writes_labels_and_probabilities(digits_run, run, tmp_path):
     said = run("predict", digits_run, "digits:rotated", "--out", tmp_path / "new/p.csv")
-    assert said.strip() == str(tmp_path / "new/p.csv")
+    assert said.splitlines()[-1] == str(tmp_path / "new/p.csv")
     with (tmp_path / "new/p.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[:3] == ["input", "label", "p(0)"]
@@ -96,6 +96,12 @@ def test_own_images(here, run):
     rows = run("predict", "runs/fit", "photos").splitlines()
     assert len(rows) == 61
     assert rows[1].startswith("bar/0.png,")
+    said = run("predict", "runs/fit", "photos", "--out", "p.csv").splitlines()
+    right = sum(row.split(",")[0].split("/")[0] == row.split(",")[1] for row in rows[1:])
+    assert said[0] == f"{100 * right / 60:.1f} % right of 60 labelled inputs"
+    counts = np.array([line.split()[1:] for line in said[2:4]]).astype(object)
+    assert sum(int(n) for n in counts.flat if n != "·") == 60
+    assert run("predict", "runs/fit", "photos/bar/0.png").splitlines()[1].startswith("0.png,")
 
 
 @quick

@@ -40,7 +40,7 @@ def test_npz_of_bytes_is_scaled_and_flat_inputs_take_a_shape(tmp_path):
         ({"x": X}, "needs 'x' and 'y'"),
         ({"x": X, "y": Y[:-1]}, "one label per input"),
         ({"x": X, "y": np.zeros(6, int)}, "only one class"),
-        ({"x": X, "y": RNG.random(6)}, "not classes"),
+        ({"x": X, "y": np.full(6, np.nan)}, "not classes"),
         ({"x": np.where(X > 0.99, X, np.nan), "y": Y}, "not finite"),
         ({"x": X + np.inf, "y": Y}, "not finite"),
         ({"x": X.astype(str), "y": Y}, "not real numbers"),
@@ -212,13 +212,13 @@ def test_endings_may_be_capitals_and_small_planes_are_no_channels(tmp_path):
     assert datasets.load(tmp_path / "T.CSV").columns == ("a",)
     boards = npz(tmp_path, x=np.zeros((2, 2, 3, 3)), y=np.arange(2))
     assert datasets.load(boards).shape == (2, 3, 3)
-    _, x = datasets.load_inputs(images(tmp_path / "new") / "circle", shape=(1, 5, 6))
+    x = datasets.load_inputs(images(tmp_path / "new") / "circle", shape=(1, 5, 6)).x
     assert x.shape == (2, 30)
 
 
 def test_inputs_of_a_table_go_by_the_names_of_its_columns(tmp_path):
     (tmp_path / "new.csv").write_text("id,b,y,a\n9,1,2,3\n9,4,5,6\n")
-    _, x = datasets.load_inputs(tmp_path / "new.csv", shape=(3,), columns=("a", "b", "y"))
+    x = datasets.load_inputs(tmp_path / "new.csv", shape=(3,), columns=("a", "b", "y")).x
     np.testing.assert_array_equal(x, [[3, 1, 2], [6, 4, 5]])
     with pytest.raises(ValueError, match="no column 'c', which the model was fitted with"):
         datasets.load_inputs(tmp_path / "new.csv", shape=(2,), columns=("a", "c"))
@@ -276,8 +276,27 @@ def test_an_option_that_does_not_apply_is_refused(source, options, named, tmp_pa
 
 def test_a_column_of_measurements_is_no_column_of_classes(tmp_path):
     (tmp_path / "t.csv").write_text("a,y\n1,0.5\n3,1.25\n5,2\n")
-    fault = r"line 2, column 'y': '0\.5' is a number with a fraction, not a class: .* InvariantRegressor"
+    fault = r"line 2, column 'y': '0\.5' is not a class: .* --task numbers"
     with pytest.raises(ValueError, match=fault):
-        datasets.load(tmp_path / "t.csv")
+        datasets.load(tmp_path / "t.csv", task="classes")
+    data = datasets.load(tmp_path / "t.csv")
+    assert data.has_numbers
+    np.testing.assert_array_equal(data.targets(data.y_train), [0.5, 1.25, 2])
     (tmp_path / "t.csv").write_text("a,y\n1,0\n3,1.0\n5,2\n")
     assert datasets.load(tmp_path / "t.csv").class_names == ("0", "1.0", "2")
+    np.testing.assert_array_equal(datasets.load(tmp_path / "t.csv", task="numbers").y_train, [0, 1, 2])
+
+
+def test_inputs_to_predict_come_with_their_labels(tmp_path):
+    folder = images(tmp_path / "new")
+    new = datasets.load_inputs(folder, shape=(5, 6), color="grey")
+    assert [str(name).split("/")[0] for name in new.names] == new.labels.tolist()
+    assert datasets.load_inputs(folder / "circle", shape=(5, 6)).labels is None
+    one = next((folder / "circle").iterdir())
+    alone = datasets.load_inputs(one, shape=(5, 6))
+    assert (list(alone.names), alone.x.shape, alone.labels) == ([one.name], (1, 30), None)
+    assert datasets.load_inputs(npz(tmp_path, x=X, y=Y), shape=X.shape[1:]).labels.tolist() == Y.tolist()
+    (tmp_path / "t.csv").write_text("a,label\n1,x\n2,y\n")
+    assert datasets.load_inputs(tmp_path / "t.csv", shape=(1,)).labels.tolist() == ["x", "y"]
+    (tmp_path / "t.csv").write_text("a,label\n1,\n2,y\n")
+    assert datasets.load_inputs(tmp_path / "t.csv", shape=(1,)).labels is None, "some are missing"

@@ -70,7 +70,7 @@ DATA = {
     "npz, one label short": npz(x=X, y=Y[:-1]),
     "npz, labels in two columns": npz(x=X, y=np.stack([Y, Y], 1)),
     "npz, one class": npz(x=X, y=np.zeros(N, int)),
-    "npz, real-valued labels": npz(x=X, y=RNG.random(N)),
+    "npz, all numbers equal": npz(x=X, y=np.full(N, 0.5)),
     "npz, labels that are NaN": npz(x=X, y=np.full(N, np.nan)),
     "npz, labels that are infinite": npz(x=X, y=np.where(np.arange(N) % 2, np.inf, 0.0)),
     "npz, complex labels": npz(x=X, y=np.arange(N) * 1j),

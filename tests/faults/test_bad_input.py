@@ -30,6 +30,15 @@ OPTIONS = {
     "seed beyond 64 bits": ["--seed", str(2**70)],
     "seed that is no number": ["--seed", "today"],
     "no processes": ["--n-jobs", "0"],
+    "processes that are no number": ["--n-jobs", "many"],
+    "numbers that are words": ["--task", "numbers"],
+    "unknown task": ["--task", "ranking"],
+    "unknown placement": ["--placement", "middle"],
+    "weights of convolutions": ["--placement", "weights", "--backbone", "cnn"],
+    "unknown pool": ["--pool", "median"],
+    "joins, perhaps": ["--joins", "maybe"],
+    "unknown device": ["--device", "abacus"],
+    "a device that is not there": ["--device", "cuda:7"],
     "no devices": ["--devices", "0"],
     "unknown group": ["--symmetries", "rot91"],
     "empty groups": ["--symmetries", ""],
@@ -65,6 +74,8 @@ OTHERS = {
     "a command of the studies": ["reproduce", "figure1"],
     "report of nothing": ["report", "nowhere"],
     "export of nothing": ["export", "nowhere", "model.onnx"],
+    "export to another kind of file": ["export", "nowhere", "model.pt"],
+    "export to a file without a name": ["export", "nowhere", ".onnx"],
 }
 
 
@@ -72,6 +83,15 @@ OTHERS = {
 def test_options(case, here, capfd):
     data = npz(x=X, y=Y)(here)
     refused(capfd, ["fit", data, *OPTIONS_OF_TINY, "--out", here / "out", *OPTIONS[case]], here)
+
+
+def test_a_finished_run_is_not_replaced(here, capfd, fitted):
+    refused(capfd, ["fit", npz(x=X, y=Y)(here), *OPTIONS_OF_TINY, "--out", fitted], here)
+
+
+def test_the_paper_has_no_numbers(here, capfd):
+    data = npz(x=X, y=X.sum((1, 2)))(here)
+    refused(capfd, ["fit", data, *OPTIONS_OF_TINY, "--out", here / "out", "--method", "paper"], here)
 
 
 @pytest.mark.parametrize("case", OTHERS)

@@ -159,7 +159,7 @@ REPORTS = {
     "settings that are a list": record(settings=[1]),
     "no evaluation": without("evaluation"),
     "evaluation that is text": record(evaluation="good"),
-    "examples of unknown classes": examples(label=99),
+    "examples of unknown classes": examples(truth=99),
     "examples that are numbers": inside("evaluation", examples=[1, 2]),
     "examples with fewer answers": examples(chosen=[]),
     "fewer examples": inside("evaluation", examples=[]),

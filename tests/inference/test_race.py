@@ -299,7 +299,7 @@ def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch, 
     x, y = corner_problem(120, 0, symmetric=True)
     config = replace(ONE, n_networks=2, sure=1.1, growth=2.0, margin=np.inf)
     monkeypatch.setattr(race, "has_learned", lambda *_: True)
-    with progress.evidence_bar(2, visible=True) as on_network:
+    with progress.evidence_bar(progress.Work("comparing 2 symmetries"), visible=True) as on_network:
         compared, records = hypotheses("rot90", model=BRIEF), Records(on_network=on_network)
         gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
     lines = capsys.readouterr().err.splitlines()
@@ -310,7 +310,7 @@ def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch, 
     assert len(set(shares)) > 10
     more = [line for line in lines if "still open, so more networks" in line]
     assert more == lines[-1 - len(more) : -1], "these are the last"
-    assert all("leads" in line for line in more)
+    assert all("ahead" in line for line in more)
 
 
 @pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 8)])

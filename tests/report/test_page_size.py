@@ -11,7 +11,7 @@ MEGABYTE = 10**6
 CASES = {
     "colour photos": ((3, 64, 64), "hflip", {"hidden": 4}, "too large"),
     "100,000 inputs": ((100_000,), "sign", {"hidden": 2}, "too large"),
-    "a wide network with many copies": ((3, 24, 24), "d4", {"hidden": 100}, "take 15 MB, too much"),
+    "a wide network with many copies": ((3, 24, 24), "d4", {"hidden": 300}, "too much to carry"),
 }
 
 

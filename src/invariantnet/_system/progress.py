@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich.console import Console
 from rich.progress import (
@@ -25,15 +26,34 @@ from rich.text import Text
 LINE_SECONDS = 5.0
 """Seconds between two lines about the same work, where standard error is no terminal."""
 
-SILENT_SECONDS = 10.0
+SILENT_SECONDS = 2.0
 """Seconds after which work of unknown length is announced, where standard error is no terminal. Bad input is found
 earlier than that, and is told in one line."""
+
+RARER = 0.05
+"""Share of the time so far that passes between two lines about long work."""
+
+WIDTH = 100
+"""Characters of such a line: longer ones are cut off."""
 
 ENOUGH_TO_TELL = 0.03
 """Share of the work from which on the time left is told: before, it would be a guess."""
 
 Update = Callable[[float, str], None]
 """Tells which share of some work is done, and what to say about it."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work that lies ahead.
+
+    Args:
+        what: What is being done, such as "comparing 4 symmetries".
+        seconds: How long it will take, if that was estimated.
+    """
+
+    what: str
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +86,22 @@ def timed(seconds: dict[str, float], what: str) -> Iterator[None]:
     seconds[what] = time.process_time() - start
 
 
+def say(words: str, *, visible: bool) -> None:
+    """Say something once, on standard error.
+
+    Args:
+        words: What to say.
+        visible: Whether to say it.
+    """
+    if visible:
+        console = Console(stderr=True)
+        print(
+            words if not console.is_terminal else "\n".join(wrap(words, console.width)),
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 @contextlib.contextmanager
 def working(what: str, *, visible: bool) -> Iterator[None]:
     """Say that work of unknown length goes on, and for how long already.
@@ -93,12 +129,13 @@ def working(what: str, *, visible: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def meter(what: str, *, visible: bool) -> Iterator[Update]:
+def meter(what: str, *, visible: bool, seconds: float | None = None) -> Iterator[Update]:
     """Announce some work, and show which share of it is done; the share never falls.
 
     Args:
         what: What is being done, such as "training the network".
         visible: Whether to say anything.
+        seconds: How long it will take, if that was estimated.
 
     Yields:
         A function of the share that is done and of a few words about it.
@@ -108,45 +145,44 @@ def meter(what: str, *, visible: bool) -> Iterator[Update]:
         yield lambda done, words: None
     elif console.is_terminal:
         console.print(what, markup=False, highlight=False)
-        with Progress(*_columns(), console=console, expand=True) as line:
+        with Progress(*_columns(seconds), console=console, expand=True) as line:
             task = line.add_task("", total=1.0)
             yield lambda done, words: line.update(task, completed=max(done, _completed(line)), description=words)
             line.update(task, completed=1.0, description="")
     else:
-        lines = _Lines(what)
-        yield lines.update
-        lines.end()
+        with _Lines(Work(what, seconds)) as lines:
+            yield lines.update
 
 
 @contextlib.contextmanager
 def evidence_bar(
-    symmetries: int, *, visible: bool, words: Callable[[str], str] = str
+    work: Work, *, visible: bool, words: Callable[[str], str] = str
 ) -> Iterator[Callable[[Step], None]]:
     """Show how far a race is, and which hypothesis leads.
 
     Args:
-        symmetries: Number of hypotheses.
+        work: What is being done, and how long that may take.
         words: Says the name of a hypothesis as people do.
         visible: Whether to say anything.
 
     Yields:
         A function to call after every network.
     """
-    with meter(f"comparing {symmetries} symmetries", visible=visible) as update:
+    with meter(work.what, visible=visible, seconds=work.seconds) as update:
         networks: int | None = None
         standing: dict[str, float] = {}
 
         def on_network(step: Step) -> None:
             nonlocal networks, standing
             networks, standing = networks or step.networks, step.log_evidence or standing
-            said = [f"trained {words(step.hypothesis)}"]
+            said = [f"trained: {words(step.hypothesis)}"]
             if step.networks > networks:
                 said.append("still open, so more networks")
             ranked = sorted(standing.items(), key=lambda item: -item[1])
             if len(ranked) > 1:
-                (leader, most), (second, less), *_ = ranked
-                said.append(f"{words(leader)} leads {words(second)} by {most - less:.1f} nats")
-            update(step.done, ", ".join(reversed(said)))
+                (leader, most), (_, less), *_ = ranked
+                said.append(f"ahead: {words(leader)} (by {most - less:.0f} nats)")
+            update(step.done, "; ".join(reversed(said)))
 
         yield on_network
 
@@ -200,42 +236,73 @@ def progress_bar(*, visible: bool = True) -> Progress:
 class _Lines:
     """One line about some work now and then; the first at once, the last when all is done."""
 
-    def __init__(self, what: str) -> None:
-        self.what, self.done, self.last = what, 0.0, -LINE_SECONDS
-        self.update(0.0, "")
+    def __init__(self, work: Work) -> None:
+        self.work, self.done, self.words = work, 0.0, ""
+        self.start = self.last = time.monotonic()
+        self.ended = threading.Event()
+
+    def __enter__(self) -> "_Lines":
+        self._print()
+        threading.Thread(target=self._tick, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.ended.set()
+        if kind is None:
+            self.done, self.words = 1.0, ""
+            self._print()
 
     def update(self, done: float, words: str) -> None:
-        self.done = max(self.done, done)
-        if time.monotonic() - self.last >= LINE_SECONDS:
-            self._print(words)
+        self.done, self.words = max(self.done, done), words
+        self._print_if_due()
 
-    def end(self) -> None:
-        self.done = 1.0
-        self._print("")
+    def _tick(self) -> None:
+        while not self.ended.wait(max(LINE_SECONDS, 0.02)):
+            self._print_if_due()
 
-    def _print(self, words: str) -> None:
+    def _print_if_due(self) -> None:
+        now = time.monotonic()
+        if now - self.last >= max(LINE_SECONDS, RARER * (now - self.start)):
+            self._print()
+
+    def _print(self) -> None:
         self.last = time.monotonic()
-        said = f"{self.what}: {self.done:.0%}"
-        print(f"{said}, {words}" if words else said, file=sys.stderr, flush=True)
+        left = _left(self.last - self.start, self.done, self.work.seconds) if self.done < 1 else None
+        said = f"{self.work.what}: {self.done:.0%}" + ("" if left is None else f", {_clock(left)} left")
+        line = f"{said}, {self.words}" if self.words else said
+        print(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…", file=sys.stderr, flush=True)
 
 
 class _TimeLeft(ProgressColumn):
     """The time so far, and an estimate of the time left."""
 
+    def __init__(self, expected: float | None) -> None:
+        super().__init__(table_column=Column(no_wrap=True))
+        self.expected = expected
+
     def render(self, task: Task) -> Text:
         elapsed = task.finished_time if task.finished else task.elapsed
         seconds, share = elapsed or 0.0, task.percentage / 100
-        said = _clock(seconds)
-        if not task.finished and share >= ENOUGH_TO_TELL:
-            said += f", {_clock(seconds * (1 - share) / share)} left"
-        return Text(said)
+        left = None if task.finished else _left(seconds, share, self.expected)
+        return Text(_clock(seconds) + ("" if left is None else f", {_clock(left)} left"))
 
 
-def _columns() -> tuple[ProgressColumn, ...]:
+def _left(seconds: float, share: float, expected: float | None) -> float | None:
+    """Estimate the time left: from the share that is done, or at first from what was expected; None if unknown.
+
+    >>> _left(10.0, 0.5, None), _left(10.0, 0.0, 40.0), _left(10.0, 0.0, None)
+    (10.0, 30.0, None)
+    """
+    if share >= ENOUGH_TO_TELL:
+        return seconds * (1 - share) / share
+    return None if expected is None else max(expected - seconds, 0.1 * expected)
+
+
+def _columns(expected: float | None) -> tuple[ProgressColumn, ...]:
     return (
         BarColumn(bar_width=16),
         TextColumn("{task.percentage:>3.0f}%"),
-        _TimeLeft(table_column=Column(no_wrap=True)),
+        _TimeLeft(expected),
         _one_line("{task.description}", ratio=1),
     )
 

@@ -14,7 +14,7 @@ from invariantnet.app.record import Settings
 from invariantnet.choices import Color
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import fingerprint
-from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator import InvariantClassifier, InvariantRegressor
 from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.models import models_for
 from invariantnet.nn import Pretrained
@@ -43,12 +43,14 @@ class Prepared:
 
     Args:
         data: Examples to learn from, and examples to test on.
+        label: Name of the label column of a table, where it was named.
         fingerprint: Recognises the examples to learn from.
         digest: Identifies the run by its data, its settings and the version of this package.
         backbone: Name of the backbone, or the user's own.
     """
 
     data: Dataset
+    label: str | None
     fingerprint: str
     digest: str
     backbone: str | Backbone
@@ -74,13 +76,15 @@ def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
     """
     check_settings(settings)
     backbone = resolve_backbone(settings.backbone)
-    data = with_test_set(datasets.load(settings.data, seed=settings.seed, **vars(reading)), settings)
+    data = with_test_set(
+        datasets.load(settings.data, seed=settings.seed, task=settings.task, **vars(reading)), settings
+    )
     keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
     train, test = fingerprint(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
     about = [package_version(), _deciding(settings), _trainings(backbone, data), train, test]
     text = json.dumps([*about, data.shape, data.class_names], sort_keys=True)
-    return Prepared(data, train, hashlib.sha256(text.encode()).hexdigest()[:16], backbone)
+    return Prepared(data, reading.label, train, hashlib.sha256(text.encode()).hexdigest()[:16], backbone)
 
 
 def check_settings(settings: Settings) -> None:
@@ -93,22 +97,36 @@ def check_settings(settings: Settings) -> None:
         raise ValueError(f"{settings.seed} is no seed: pass a whole number from 0 to {SEEDS - 1}.")
 
 
-def make_classifier(
-    settings: Settings, shape: tuple[int, ...], *, backbone: str | Backbone, verbose: int = 0
-) -> InvariantClassifier:
-    """Make the classifier of a run, not fitted."""
-    return InvariantClassifier(
+def make_estimator(
+    settings: Settings, data: Dataset, *, backbone: str | Backbone, verbose: int = 0
+) -> InvariantClassifier | InvariantRegressor:
+    """Make the estimator of a run, not fitted.
+
+    Args:
+        settings: What the run is asked to do.
+        data: Says whether classes or numbers are predicted, and which shape inputs have.
+        backbone: Name of the backbone, or the user's own.
+        verbose: 1 shows progress.
+    """
+    if data.has_numbers and settings.method == "paper":
+        raise ValueError("method 'paper' is for classes: use 'evidence' or 'heldout', or --task classes.")
+    kind = InvariantRegressor if data.has_numbers else InvariantClassifier
+    return kind(
         settings.symmetries,
-        shape,
+        data.shape,
         settings.method,
         backbone=backbone,
         hidden=settings.hidden,
+        placement=settings.placement,
+        pool=settings.pool,
+        joins=settings.joins,
         n_networks=settings.n_networks,
         epochs=settings.epochs,
         tolerance=settings.tolerance,
         uncertainty=settings.uncertainty,
         second_opinion=settings.second_opinion,
         n_jobs=settings.n_jobs,
+        device=settings.device,
         random_state=settings.seed,
         verbose=verbose,
     )
@@ -136,7 +154,8 @@ def with_test_set(data: Dataset, settings: Settings) -> Dataset:
             "lower it, or pass more data."
         )
     order = np.random.default_rng(settings.seed).permutation(len(data.x_train))
-    _, last = np.unique(data.y_train[order][::-1], return_index=True)
+    # Of every class, one example stays to learn from.
+    _, last = np.unique(_classes_of(data)[order][::-1], return_index=True)
     kept = np.isin(np.arange(len(order)), len(order) - 1 - last)
     order = np.concatenate([order[~kept], order[kept]]) if kept[:share].any() else order
     share = min(share, len(order) - int(kept.sum()))
@@ -153,10 +172,14 @@ def with_test_set(data: Dataset, settings: Settings) -> Dataset:
 
 def _deciding(settings: Settings) -> dict[str, Any]:
     """The settings that decide results: neither the number of processes nor the name of a file does."""
-    return {name: value for name, value in asdict(settings).items() if name not in ("n_jobs", "data")}
+    return {name: value for name, value in asdict(settings).items() if name not in ("n_jobs", "device", "data")}
 
 
 def _trainings(backbone: str | Backbone, data: Dataset) -> list[str]:
     """How every model that may be compared is trained, and which body: runs of other settings are not mixed."""
     body = [backbone.digest(data.shape)] if isinstance(backbone, Pretrained) else []
     return [*body, *(repr(model) for model in models_for(backbone, data.shape))]
+
+
+def _classes_of(data: Dataset) -> np.ndarray:
+    return np.zeros(len(data.y_train), int) if data.has_numbers else data.y_train

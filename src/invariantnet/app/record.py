@@ -6,7 +6,7 @@ from typing import Any
 
 from invariantnet._system.files import write_json
 from invariantnet._system.typed_json import from_json, to_json
-from invariantnet.choices import Method, Uncertainty
+from invariantnet.choices import Method, Placement, Pool, Task, Uncertainty
 from invariantnet.estimator.persistence import RUN, ModelRecord, model_json, parse_model, read_json
 from invariantnet.report.evaluation import Evaluation
 
@@ -18,9 +18,13 @@ class Settings:
     data: str
     symmetries: str | tuple[str, ...] = "auto"
     method: Method = "evidence"
+    task: Task = "auto"
     backbone: str = "auto"
     """Name of a backbone, or of a function of the user's own, which is not called because a file names it."""
     hidden: int = 100
+    placement: Placement = "features"
+    pool: Pool = "max"
+    joins: bool = True
     n_networks: int = 2
     epochs: int | None = None
     tolerance: float = 0.0
@@ -30,6 +34,7 @@ class Settings:
     test_share: float = 0.2
     seed: int = 0
     n_jobs: int = 1
+    device: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,12 @@ class DataRecord:
     """Number of examples that were learned from."""
     columns: tuple[str, ...] | None
     """Names of the inputs, where they come from a table."""
+    label: str | None
+    """Name of the label column of a table, where it was named."""
     test_accuracy: float | None
-    """Share of right answers on the test examples; None if there are none."""
+    """Share of right answers on the test examples; None if there are none, and for numbers."""
+    test_explained: float | None
+    """Share of the variance of the test examples' numbers that is explained; None for classes."""
 
 
 @dataclass(frozen=True)

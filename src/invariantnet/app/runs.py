@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
 from invariantnet._system.progress import working
-from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_classifier, prepare
+from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_estimator, prepare
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
 from invariantnet.data.arrays import DiskArray, as_inputs
-from invariantnet.estimator import InvariantClassifier
+from invariantnet.estimator import load_estimator
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.persistence import (
     MODEL,
@@ -30,6 +30,7 @@ from invariantnet.estimator.persistence import (
 )
 from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.cache import FolderCache
+from invariantnet.report.answers import Estimator
 from invariantnet.report.baseline import fit_baseline, needs_baseline, restore_baseline
 from invariantnet.report.evaluation import ShownInputs, evaluate
 from invariantnet.report.page import Subject, render
@@ -46,13 +47,21 @@ FITTED = "fitted"
 """Folder of the fitted model while the run has not ended."""
 
 
-def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading = AS_IT_IS) -> RunRecord | None:
-    """Fit a classifier and write everything about it to a folder.
+def fit(
+    settings: Settings,
+    out: Path,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    reading: Reading = AS_IT_IS,
+) -> RunRecord | None:
+    """Fit a classifier or a regressor and write everything about it to a folder.
 
     Args:
         settings: What to do.
         out: Folder to write to.
         resume: Whether to go on with an interrupted run of the same settings and data.
+        overwrite: Whether to replace a finished run in the folder.
         reading: How files are read.
 
     Returns:
@@ -62,6 +71,10 @@ def fit(settings: Settings, out: Path, *, resume: bool = False, reading: Reading
         ValueError: If settings, data or folder cannot be used.
     """
     visible = not processes().rank
+    if _holds_a_run(out) and not (resume or overwrite):
+        raise ValueError(
+            f"{out} holds a finished run: replace it with --overwrite, or keep it and pass another --out."
+        )
     with working(f"reading {settings.data}", visible=visible):
         prepared = prepare(settings, reading)
     work = out / UNFINISHED
@@ -105,14 +118,21 @@ def write_report(folder: Path, backbone: Backbone | None = None) -> Path:
     record = read_run(folder)
     if record is None:
         raise ValueError(f"{folder} holds a model that was saved from Python: `invariantnet fit` makes reports.")
-    clf, tensors = InvariantClassifier.load(folder, backbone=backbone), read_tensors(folder / EVALUATION)
+    estimator, tensors = load_estimator(folder, backbone=backbone), read_tensors(folder / EVALUATION)
     check_digest(folder, EVALUATION, record.evaluation_sha256)
     try:
-        page = render(_subject(record, clf, tensors))
+        page = render(_subject(record, estimator, tensors))
     except Exception as error:  # files of a stranger can hold anything anywhere
         raise ValueError(f"no page can be made of {folder / RUN} ({error}): fit again.") from None
     write_text(folder / REPORT, page)
     return folder / REPORT
+
+
+def _holds_a_run(out: Path) -> bool:
+    try:
+        return (out / RUN).exists()
+    except (OSError, ValueError):  # no path at all: a later check names the fault
+        return False
 
 
 def _is_ours(work: Path) -> bool:
@@ -133,7 +153,7 @@ def _is_finished(out: Path, cache: FolderCache, backbone: Backbone | None) -> bo
         record = read_run(out)
         if record is None or record.digest != cache.folder.name:
             return False
-        InvariantClassifier.load(out, backbone=backbone)
+        load_estimator(out, backbone=backbone)
         check_digest(out, EVALUATION, record.evaluation_sha256)
     except (ValueError, OSError):
         return False
@@ -142,23 +162,25 @@ def _is_finished(out: Path, cache: FolderCache, backbone: Backbone | None) -> bo
 
 def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) -> RunRecord | None:
     data, fitted = prepared.data, cache.folder / FITTED
-    names = np.array(data.class_names)
-    clf = _fitted_classifier(settings, prepared, cache)
-    baseline = fit_baseline(clf, data.x_train, names[data.y_train])
+    clf = _fitted_estimator(settings, prepared, cache)
+    baseline = fit_baseline(clf, data.x_train, data.targets(data.y_train))
     processes().wait()
     if processes().rank:
         return None
     with working(f"evaluating on {len(data.x_test):,} test examples", visible=True):
-        evaluation, shown = evaluate(clf, baseline, data.x_test, names[data.y_test])
+        evaluation, shown = evaluate(clf, baseline, data.x_test, data.targets(data.y_test))
     if evaluation.left_out:
         print(f"of the test data, {evaluation.left_out}", file=sys.stderr)
+    score = evaluation.accuracy.chosen[TRIVIAL] if evaluation.test_examples else None
     content = safetensors.torch.save(_evaluation_tensors(baseline if needs_baseline(clf) else None, shown))
     record = RunRecord(
         data=DataRecord(
             source=data.provenance,
             examples=len(data.x_train),
             columns=data.columns,
-            test_accuracy=evaluation.accuracy.chosen[TRIVIAL] if evaluation.test_examples else None,
+            label=prepared.label,
+            test_accuracy=None if data.has_numbers else score,
+            test_explained=score if data.has_numbers else None,
         ),
         settings=settings,
         digest=prepared.digest,
@@ -173,20 +195,19 @@ def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) 
     return _close(out, prepared.own_backbone)
 
 
-def _with_deviation(model: ModelRecord, clf: InvariantClassifier, x_test: np.ndarray | DiskArray) -> ModelRecord:
+def _with_deviation(model: ModelRecord, clf: Estimator, x_test: np.ndarray | DiskArray) -> ModelRecord:
     """State the deviation from invariance on test inputs, where there are any."""
     measured = network_deviation(clf.network_, clf.symmetry_, as_inputs(x_test), clf.likelihood)
     return model if measured is None else replace(model, deviation=measured)
 
 
-def _fitted_classifier(settings: Settings, prepared: Prepared, cache: FolderCache) -> InvariantClassifier:
-    """Fit the classifier, or read it where an interrupted run has left it."""
+def _fitted_estimator(settings: Settings, prepared: Prepared, cache: FolderCache) -> Estimator:
+    """Fit the estimator, or read it where an interrupted run has left it."""
     data, fitted, first = prepared.data, cache.folder / FITTED, not processes().rank
     if (fitted / RUN).exists():
-        return InvariantClassifier.load(fitted, backbone=prepared.own_backbone)
-    clf = make_classifier(settings, data.shape, backbone=prepared.backbone, verbose=int(first))
-    labels = np.array(data.class_names)[data.y_train]
-    clf.fit_with(data.x_train, labels, cache=cache, known_fingerprint=prepared.fingerprint)
+        return load_estimator(fitted, backbone=prepared.own_backbone)
+    clf = make_estimator(settings, data, backbone=prepared.backbone, verbose=int(first))
+    clf.fit_with(data.x_train, data.targets(data.y_train), cache=cache, known_fingerprint=prepared.fingerprint)
     if first:
         clf.save(fitted)
     return clf
@@ -206,7 +227,7 @@ def _evaluation_tensors(baseline: nn.Module | None, shown: ShownInputs) -> dict[
     return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
 
 
-def _subject(record: RunRecord, clf: InvariantClassifier, tensors: dict[str, Tensor]) -> Subject:
+def _subject(record: RunRecord, clf: Estimator, tensors: dict[str, Tensor]) -> Subject:
     """What the page of a run is about."""
     weights = {name.removeprefix(BASELINE): value for name, value in tensors.items() if name.startswith(BASELINE)}
     return Subject(
@@ -214,7 +235,7 @@ def _subject(record: RunRecord, clf: InvariantClassifier, tensors: dict[str, Ten
         source=record.data.source,
         examples=record.data.examples,
         model=record.model,
-        classifier=clf,
+        estimator=clf,
         evaluation=record.evaluation,
         inputs=ShownInputs(tensors["examples"], tensors["doubtful"]),
         baseline=restore_baseline(clf, weights) if weights else None,

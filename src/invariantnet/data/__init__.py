@@ -4,18 +4,16 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from invariantnet.choices import Color
+from invariantnet.choices import Color, Task
 from invariantnet.data import embedded
-from invariantnet.data.arrays import DiskArray
 from invariantnet.data.folders import read_folder, read_folder_inputs
+from invariantnet.data.images import SUFFIXES
 from invariantnet.data.numpy_files import read_npy, read_npy_inputs, read_npz, read_npz_inputs
-from invariantnet.data.records import Dataset
+from invariantnet.data.records import Dataset, NewInputs
 from invariantnet.data.tables import read_csv, read_csv_inputs
 from invariantnet.data.variants import VARIANTS, transformed, vary, without_classes
 
-__all__ = ["VARIANTS", "Dataset", "load", "load_inputs", "transformed", "without_classes"]
+__all__ = ["VARIANTS", "Dataset", "NewInputs", "load", "load_inputs", "transformed", "without_classes"]
 
 Kind = Literal["images", "npy", "npz", "csv"]
 """Kinds of files and folders that can be read."""
@@ -30,9 +28,9 @@ READERS: dict[Kind, Callable[..., Dataset]] = {
 
 OPTIONS: dict[Kind, tuple[str, ...]] = {
     "images": ("size", "color"),
-    "npy": ("shape",),
-    "npz": ("shape",),
-    "csv": ("shape", "label"),
+    "npy": ("shape", "task"),
+    "npz": ("shape", "task"),
+    "csv": ("shape", "label", "task"),
 }
 """Options of `load` that apply to each kind of source."""
 
@@ -48,6 +46,7 @@ def load(
     size: tuple[int, int] | None = None,
     color: Color = "auto",
     label: str | None = None,
+    task: Task = "auto",
 ) -> Dataset:
     """Load data by name or by path.
 
@@ -61,6 +60,7 @@ def load(
         size: Height and width to which the images of a folder are resized; None refuses images of different sizes.
         color: Read the images of a folder as `grey` or `rgb`; `auto` is grey if all of them are.
         label: Name of the label column of a `.csv`; by default `label`, `class`, `target` or `y`.
+        task: Whether labels are `classes` or `numbers`; `auto` takes numbers if some label has a fraction.
 
     Returns:
         The data.
@@ -74,15 +74,19 @@ def load(
         ((1038, 64), (8, 8), '7')
     """
     options = {"shape": shape, "size": size, "color": None if color == "auto" else color, "label": label}
+    if task != "auto":
+        options["task"] = task
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
-        _check_options(source, given, ())
+        _check_options(source, given, ("task",) if task == "classes" else ())
         return vary(embedded.READERS[name](), variant or "plain", seed)
     path = _existing(source)
     kind = _kind(path)
     if kind == "images" and shape is not None:
         raise ValueError(f"{path}: images have a shape of their own: resize them with size=(H, W) or --size.")
+    if kind == "images" and task == "classes":
+        given.pop("task")
     _check_options(path, given, OPTIONS[kind])
     return READERS[kind](path, **given)
 
@@ -96,20 +100,20 @@ def load_inputs(
     color: Color = "auto",
     label: str | None = None,
     columns: Sequence[str] | None = None,
-) -> tuple[Sequence[str | int], np.ndarray | DiskArray]:
-    """Load inputs to predict, without labels.
+) -> NewInputs:
+    """Load inputs to predict, and their labels where the source has some.
 
     Args:
-        source: Name or path, as in `load`; of embedded data the test set is loaded.
+        source: Name or path, as in `load`, or the path of one image; of embedded data the test set is loaded.
         shape: Shape of one input. Images are resized to it.
         seed: Decides the permutation and the poses of a variant.
         size: Height and width to which images are resized first.
         color: Read images as `grey` or `rgb`; `auto` takes what suits the shape.
-        label: Name of the label column of a `.csv`, which is left out; None finds it by its usual names.
+        label: Name of the label column of a `.csv`; None finds it by its usual names.
         columns: Names of the columns of a `.csv` to read, in this order; None reads all but the label.
 
     Returns:
-        A name for every input, which is its number or the path of its image; and the inputs.
+        The inputs, with their names and labels. Subfolders of images are labels.
 
     Raises:
         ValueError: There is no such data, it cannot be read, or it has another shape.
@@ -121,16 +125,17 @@ def load_inputs(
             raise ValueError(
                 f"{source} has inputs of shape {data.shape}, the model needs {shape}: name other data."
             )
-        return range(len(data.x_test)), data.x_test
+        return NewInputs(range(len(data.x_test)), data.x_test, data.targets(data.y_test))
+    path = Path(source)
+    if path.suffix.lower() in SUFFIXES and path.is_file():
+        return read_folder_inputs(path, shape=shape, size=size, color=color)
     path = _existing(source)
     kind = _kind(path)
     if kind == "images":
         return read_folder_inputs(path, shape=shape, size=size, color=color)
     if kind == "csv":
-        x = read_csv_inputs(path, shape=shape, label=label, columns=columns)
-    else:
-        x = read_npy_inputs(path, shape=shape) if kind == "npy" else read_npz_inputs(path, shape=shape)
-    return range(len(x)), x
+        return read_csv_inputs(path, shape=shape, label=label, columns=columns)
+    return read_npy_inputs(path, shape=shape) if kind == "npy" else read_npz_inputs(path, shape=shape)
 
 
 def _check_options(source: str | Path, given: Collection[str], useful: Collection[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from invariantnet.choices import Task
 from invariantnet.data.arrays import DiskArray, as_inputs, not_finite
 from invariantnet.data.records import Dataset
 from invariantnet.symmetries.shapes import channels_last
@@ -34,20 +35,28 @@ class LabelledArrays:
     y_test: np.ndarray | None = None
 
 
-def to_dataset(path: Path, arrays: LabelledArrays, shape: tuple[int, ...]) -> Dataset:
+def to_dataset(path: Path, arrays: LabelledArrays, shape: tuple[int, ...], task: Task = "auto") -> Dataset:
     """Convert arrays to a `Dataset`.
 
     Args:
         path: Where the arrays come from, for messages.
         arrays: Inputs and labels.
         shape: Shape of one input.
+        task: Whether labels are classes or numbers.
 
     Raises:
-        ValueError: The arrays do not fit together, or do not hold inputs and classes.
+        ValueError: The arrays do not fit together, or do not hold inputs and labels.
     """
     if (arrays.x_test is None) != (arrays.y_test is None):
         raise ValueError(f"{path}: 'x_test' and 'y_test' come together: add the missing one.")
     x = to_inputs(path, "x", arrays.x, shape)
+    if task == "numbers" or (task == "auto" and have_fractions(arrays.y)):
+        y = to_numbers(path, "y", arrays.y, len(x))
+        x_test, y_test = x[:0], y[:0]
+        if arrays.x_test is not None and arrays.y_test is not None:
+            x_test = to_inputs(path, "x_test", arrays.x_test, shape)
+            y_test = to_numbers(path, "y_test", arrays.y_test, len(x_test))
+        return Dataset(x, y, x_test, y_test, tuple(shape), (), str(path))
     classes, y = _to_classes(path, _as_text(arrays.y), len(x))
     if arrays.x_test is None or arrays.y_test is None:
         x_test, y_test = x[:0], y[:0]
@@ -102,6 +111,37 @@ def are_whole(y: np.ndarray) -> np.ndarray:
     return np.isfinite(y) & (y == np.round(y)) & (abs(y) < MAX_WHOLE)
 
 
+def have_fractions(y: np.ndarray) -> bool:
+    """Tell whether labels are measurements: finite numbers, some of them with a fraction."""
+    return y.dtype.kind == "f" and bool(np.isfinite(y).all()) and not bool(are_whole(y).all())
+
+
+def to_numbers(path: Path, name: str, y: np.ndarray, n: int) -> np.ndarray:
+    """Convert labels to numbers.
+
+    Args:
+        path: Where they come from, for messages.
+        name: Name of the array, for messages.
+        y: One label per input, or a row of them.
+        n: Number of inputs.
+
+    Raises:
+        ValueError: They are no finite numbers, or all are equal.
+    """
+    if y.dtype.kind not in "buif" or y.ndim not in (1, 2) or len(y) != n or not y.size:
+        raise ValueError(
+            f"{path}: {n} inputs, but '{name}' of type {y.dtype} and shape {y.shape} is not a number, or a row of "
+            "them, for each: convert it, or use task 'classes'."
+        )
+    y = y.astype(np.float64)
+    if not np.isfinite(y).all():
+        first = int(np.argwhere(~np.isfinite(y))[0][0])
+        raise ValueError(f"{path}: '{name}' of example number {first} is not finite: clean or drop it.")
+    if name == "y" and (y == y[:1]).all():
+        raise ValueError(f"{path}: all labels are equal: there is nothing to learn.")
+    return y
+
+
 def _as_text(y: np.ndarray) -> np.ndarray:
     """Decode labels that are bytes."""
     return np.char.decode(y, "utf-8", "replace") if y.dtype.kind == "S" else y
@@ -113,8 +153,8 @@ def _to_classes(path: Path, y: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarr
         raise ValueError(f"{path}: {n} inputs, but labels of shape {y.shape}: pass one label per input.")
     if y.dtype.kind not in "buiU" and not (y.dtype.kind == "f" and are_whole(y).all()):
         raise ValueError(
-            f"{path}: labels of type {y.dtype} are not classes: pass integers or strings, or use "
-            "InvariantRegressor for numbers."
+            f"{path}: labels of type {y.dtype} are not classes: pass integers or strings, or "
+            "finite numbers with task 'numbers' (--task numbers)."
         )
     classes, codes = np.unique(y.astype(np.int64) if y.dtype.kind in "bf" else y, return_inverse=True)
     if len(classes) < 2:

@@ -12,7 +12,7 @@ from invariantnet._system.sizes import must_fit
 from invariantnet.choices import Color
 from invariantnet.data.conversion import LabelledArrays, to_dataset, to_inputs
 from invariantnet.data.images import check_size, image_files, is_grey, read_image
-from invariantnet.data.records import Dataset
+from invariantnet.data.records import Dataset, NewInputs
 
 PARTS = {"train", "training", "test", "testing", "val", "valid", "validation"}
 """Names of folders that are parts of the data, so that they cannot be meant as classes."""
@@ -55,17 +55,17 @@ def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color
 
 def read_folder_inputs(
     path: Path, *, shape: tuple[int, ...], size: tuple[int, int] | None = None, color: Color = "auto"
-) -> tuple[Sequence[str], np.ndarray]:
-    """Read all images in a folder and below, without labels.
+) -> NewInputs:
+    """Read all images in a folder and below, or one image.
 
     Args:
-        path: The folder.
+        path: The folder, or the image.
         shape: Shape of one input.
         size: Height and width to which images are resized; None takes them from `shape`.
         color: Whether images become `grey` or `rgb`; `auto` takes what suits `shape`.
 
     Returns:
-        The path of every image inside the folder, and the inputs.
+        The inputs, named by their paths inside the folder. If all are in subfolders, these are their labels.
 
     Raises:
         ValueError: There are no images, one is damaged, or the shape is not that of an image.
@@ -73,7 +73,7 @@ def read_folder_inputs(
     if len(shape) < 2:
         raise ValueError(f"{path}: a folder of images, but the model needs inputs of shape {shape}: name a table.")
     check_size(size)
-    files = image_files(path)
+    files = image_files(path) if path.is_dir() else [path]
     if not files:
         raise ValueError(f"{path}: no images in it: name a folder of images.")
     if color == "auto":
@@ -82,7 +82,10 @@ def read_folder_inputs(
     for file in files:
         image = read_image(file, size or (shape[-2], shape[-1]), color)
         inputs.append(to_inputs(file, "x", image[None], shape)[0])
-    return [str(file.relative_to(path)) for file in files], np.stack(inputs)
+    names = [file.relative_to(path if path.is_dir() else path.parent) for file in files]
+    inside = all(len(name.parts) > 1 for name in names)
+    labels = np.array([name.parts[0] for name in names]) if inside else None
+    return NewInputs([str(name) for name in names], np.stack(inputs), labels)
 
 
 def _read_images(path: Path, files: Sequence[Path], size: tuple[int, int] | None, color: Color) -> np.ndarray:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from invariantnet._system.sizes import must_fit
+from invariantnet.choices import Task
 from invariantnet.data.arrays import DiskArray
 from invariantnet.data.conversion import LabelledArrays, to_dataset, to_inputs
-from invariantnet.data.records import Dataset
+from invariantnet.data.records import Dataset, NewInputs
 
 ARRAYS = ("x", "y", "x_test", "y_test")
 """Names of the arrays that are read."""
@@ -24,12 +25,13 @@ HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.re
 """Readers of the header of an array, by the version of its format."""
 
 
-def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
+def read_npz(path: Path, *, shape: tuple[int, ...] | None = None, task: Task = "auto") -> Dataset:
     """Read arrays `x` (n, …) and `y` (n,), and `x_test` and `y_test` if they exist; bytes are scaled to [0, 1].
 
     Args:
         path: The file.
         shape: Shape of one input; None takes that of `x`.
+        task: Whether labels are classes or numbers.
 
     Raises:
         ValueError: The file is damaged, or its arrays are no labelled inputs.
@@ -37,11 +39,11 @@ def read_npz(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
     arrays = _read_arrays(path, ARRAYS)
     if not {"x", "y"} <= arrays.keys():
         raise ValueError(f"{path}: holds {_names_in(path)}, needs 'x' and 'y': np.savez(path, x=…, y=…).")
-    return to_dataset(path, LabelledArrays(**arrays), shape or arrays["x"].shape[1:])
+    return to_dataset(path, LabelledArrays(**arrays), shape or arrays["x"].shape[1:], task)
 
 
-def read_npz_inputs(path: Path, *, shape: tuple[int, ...]) -> np.ndarray | DiskArray:
-    """Read the array `x` (n, …), without labels.
+def read_npz_inputs(path: Path, *, shape: tuple[int, ...]) -> NewInputs:
+    """Read the array `x` (n, …), and `y` if it is there.
 
     Args:
         path: The file.
@@ -50,13 +52,16 @@ def read_npz_inputs(path: Path, *, shape: tuple[int, ...]) -> np.ndarray | DiskA
     Raises:
         ValueError: The file is damaged, or its array holds no inputs of this shape.
     """
-    arrays = _read_arrays(path, ("x",))
+    try:
+        arrays = _read_arrays(path, ("x", "y"))
+    except ValueError:  # such as labels that are Python objects, which predictions do not need
+        arrays = _read_arrays(path, ("x",))
     if "x" not in arrays:
         raise ValueError(f"{path}: holds {_names_in(path)}, needs 'x': np.savez(path, x=…).")
-    return to_inputs(path, "x", arrays["x"], shape)
+    return _with_labels(to_inputs(path, "x", arrays["x"], shape), arrays.get("y"))
 
 
-def read_npy(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
+def read_npy(path: Path, *, shape: tuple[int, ...] | None = None, task: Task = "auto") -> Dataset:
     """Read a folder with `x.npy` and `y.npy`, and `x_test.npy` and `y_test.npy` if they exist.
 
     Labels are read; inputs stay on disk.
@@ -64,17 +69,18 @@ def read_npy(path: Path, *, shape: tuple[int, ...] | None = None) -> Dataset:
     Args:
         path: The folder.
         shape: Shape of one input; None takes that of `x.npy`.
+        task: Whether labels are classes or numbers.
 
     Raises:
         ValueError: A file is damaged, or the arrays are no labelled inputs.
     """
     needed = {name: _map(path / f"{name}.npy") for name in ARRAYS if _is_needed(path, name)}
     arrays = {name: array if name.startswith("x") else np.array(array) for name, array in needed.items()}
-    return to_dataset(path, LabelledArrays(**arrays), shape or arrays["x"].shape[1:])
+    return to_dataset(path, LabelledArrays(**arrays), shape or arrays["x"].shape[1:], task)
 
 
-def read_npy_inputs(path: Path, *, shape: tuple[int, ...]) -> np.ndarray | DiskArray:
-    """Map `x.npy` in a folder, without labels.
+def read_npy_inputs(path: Path, *, shape: tuple[int, ...]) -> NewInputs:
+    """Map `x.npy` in a folder, and read `y.npy` if it is there.
 
     Args:
         path: The folder.
@@ -83,7 +89,13 @@ def read_npy_inputs(path: Path, *, shape: tuple[int, ...]) -> np.ndarray | DiskA
     Raises:
         ValueError: The file is damaged, or holds no inputs of this shape.
     """
-    return to_inputs(path, "x", _map(path / "x.npy"), shape)
+    labels = np.array(_map(path / "y.npy")) if (path / "y.npy").exists() else None
+    return _with_labels(to_inputs(path, "x", _map(path / "x.npy"), shape), labels)
+
+
+def _with_labels(x: np.ndarray | DiskArray, labels: np.ndarray | None) -> NewInputs:
+    fits = labels is not None and len(labels) == len(x)
+    return NewInputs(range(len(x)), x, labels if fits else None)
 
 
 def _is_needed(path: Path, name: str) -> bool:

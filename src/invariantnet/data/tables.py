@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from invariantnet._system.sizes import must_fit
-from invariantnet.data.arrays import DiskArray
-from invariantnet.data.conversion import LabelledArrays, are_whole, to_dataset, to_inputs
-from invariantnet.data.records import Dataset
+from invariantnet.choices import Task
+from invariantnet.data.conversion import LabelledArrays, are_whole, have_fractions, to_dataset, to_inputs
+from invariantnet.data.records import Dataset, NewInputs
 
 LABEL_COLUMNS = ("label", "class", "target", "y")
 """Names by which the label column is found if no name is given; the first that exists counts."""
@@ -25,13 +25,16 @@ MOST_NAMES = 12
 """Largest number of column names that a message lists in full."""
 
 
-def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | None = None) -> Dataset:
+def read_csv(
+    path: Path, *, label: str | None = None, shape: tuple[int, ...] | None = None, task: Task = "auto"
+) -> Dataset:
     """Read a table with labels; every column but that of the labels holds numbers.
 
     Args:
         path: The file.
         label: Name of the label column; None finds it by its usual names.
         shape: Shape of one input; None makes it flat.
+        task: Whether labels are classes or numbers.
 
     Raises:
         ValueError: The file is no such table.
@@ -47,34 +50,37 @@ def read_csv(path: Path, *, label: str | None = None, shape: tuple[int, ...] | N
         )
     inputs = [j for j in range(len(table.names)) if j != position]
     x = table.numbers(inputs)
-    data = to_dataset(path, LabelledArrays(x, table.classes(position)), shape or (x.shape[1],))
+    data = to_dataset(path, LabelledArrays(x, table.labels(position, task)), shape or (x.shape[1],), task)
     return replace(data, columns=tuple(table.names[j] for j in inputs))
 
 
 def read_csv_inputs(
     path: Path, *, shape: tuple[int, ...], label: str | None = None, columns: Sequence[str] | None = None
-) -> np.ndarray | DiskArray:
-    """Read a table without looking at its labels, if it has any.
+) -> NewInputs:
+    """Read a table of inputs to predict, with labels or without.
 
     Args:
         path: The file.
         shape: Shape of one input.
-        label: Name of the label column, which is left out; None finds it by its usual names.
+        label: Name of the label column, which is no input; None finds it by its usual names.
         columns: Names of the columns to read, in this order; None reads all but the label.
 
     Raises:
         ValueError: The file is no such table.
     """
     table = Table.read(path)
+    position = table.label_position(label)
     if columns is None:
-        position = table.label_position(label)
         positions = [j for j in range(len(table.names)) if j != position]
     else:
         if missing := [name for name in columns if name not in table.names]:
             shown = ", ".join(map(repr, missing[:5])) + ("" if len(missing) <= 5 else ", …")
             raise ValueError(f"{path}: no column {shown}, which the model was fitted with: add it, with a header.")
         positions = [table.names.index(name) for name in columns]
-    return to_inputs(path, "x", table.numbers(positions), shape)
+    x = to_inputs(path, "x", table.numbers(positions), shape)
+    known = position is not None and position not in positions
+    cells = [row[position].strip() for row in table.rows.values()] if known and position is not None else [""]
+    return NewInputs(range(len(x)), x, np.array(cells) if all(cells) else None)
 
 
 @dataclass(frozen=True)
@@ -138,8 +144,13 @@ class Table:
             )
         return values
 
-    def classes(self, position: int) -> np.ndarray:
-        """The cells of the label column as texts, unless they are measurements."""
+    def labels(self, position: int, task: Task = "auto") -> np.ndarray:
+        """The cells of the label column, as texts or as numbers.
+
+        Args:
+            position: Number of the column.
+            task: Whether labels are classes or numbers; `auto` takes numbers if some have a fraction.
+        """
         labels = np.array([row[position].strip() for row in self.rows.values()])
         for line, label in zip(self.rows, labels.tolist(), strict=True):
             if not label:
@@ -147,13 +158,18 @@ class Table:
                     f"{self.path}: line {line}, column {self.names[position]!r}: the label is missing: "
                     "fill it in, or leave the line out."
                 )
+        if task == "numbers":
+            return self.numbers([position])[:, 0]
         if all(map(_is_number, labels.tolist())):
-            whole = are_whole(np.array([float(label) for label in labels]))
+            numbers = np.array([float(label) for label in labels])
+            if have_fractions(numbers) and task == "auto":
+                return numbers
+            whole = are_whole(numbers)
             if not whole.all():
                 raise self._fault(
                     list(self.rows)[whole.argmin()],
                     position,
-                    "is a number with a fraction, not a class: name another column, or use InvariantRegressor",
+                    "is not a class: name another column, or use --task numbers",
                 )
         return labels
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from invariantnet._system.progress import evidence_bar, meter, timed, training_bar, working
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
+from invariantnet.estimator.estimate import Ahead, announced
 from invariantnet.estimator.heads import ComparedHeads, attached, head_maker, on_features, pooled_examples
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
@@ -61,24 +62,25 @@ class Fitter(NetworkMaker):
     def _compare(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
         """Race the hypotheses; sets `posterior_`."""
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
+        visible = self.verbose > 0
         self.cpu_seconds_ = {}
-        with (
-            evidence_bar(len(self.candidates_), visible=self.verbose > 0, words=plain_hypothesis) as on_network,
-            timed(self.cpu_seconds_, "comparison"),
-        ):
+        with timed(self.cpu_seconds_, "comparison"):
             compared = self._what_is_compared(examples, cache)
-            self.posterior_ = gather_evidence(
-                compared.make_network,
-                self.hypotheses_,
-                compared.examples,
-                config=config,
-                likelihood=self.likelihood,
-                alpha=self._alpha,
-                seed=seed,
-                records=Records(
-                    cache, self._about_scores(), on_network, self._class_names, compared.predict_moved
-                ),
-            )
+            ahead = Ahead(compared.make_network, self.hypotheses_, compared.examples, self.likelihood)
+            config, work = announced(ahead, config, visible=visible)
+            with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network:
+                self.posterior_ = gather_evidence(
+                    compared.make_network,
+                    self.hypotheses_,
+                    compared.examples,
+                    config=config,
+                    likelihood=self.likelihood,
+                    alpha=self._alpha,
+                    seed=seed,
+                    records=Records(
+                        cache, self._about_scores(), on_network, self._class_names, compared.predict_moved
+                    ),
+                )
         left_out = ranges_left_out(self.symmetries, self.candidates_, self.input_shape_)
         self.posterior_ = replace(self.posterior_, left_out=left_out)
         if self.second_opinion:

@@ -54,13 +54,23 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the intervals that hold a new observation with this probability."""
+        mean, error = self.predict(X, return_std=True)
+        reach = self.reach(coverage) * error
+        return mean - reach, mean + reach
+
+    def reach(self, coverage: float) -> float:
+        """Standard errors on either side of a mean that hold a new observation with this probability.
+
+        Args:
+            coverage: The probability.
+
+        Raises:
+            ValueError: If it is no probability.
+        """
         if not 0 < coverage < 1:
             raise ValueError(f"a coverage of {coverage} is no probability: pass a number between 0 and 1.")
-        mean, error = self.predict(X, return_std=True)
         # The error is a standard deviation, which is larger than the scale of Student's t.
-        scale = error / math.sqrt(DEGREES / (DEGREES - 2))
-        reach = stdtrit(DEGREES, (1 + coverage) / 2) * scale
-        return mean - reach, mean + reach
+        return float(stdtrit(DEGREES, (1 + coverage) / 2)) / math.sqrt(DEGREES / (DEGREES - 2))
 
     def _deployed(self) -> Deployed:
         return replace(

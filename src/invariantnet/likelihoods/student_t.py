@@ -43,6 +43,11 @@ class StudentT:
 
     averages_probabilities: bool = False
 
+    @property
+    def error_of_unit_scale(self) -> float:
+        """Standard deviation of an error whose scale is one."""
+        return math.sqrt(DEGREES / (DEGREES - 2))
+
     def log_prob(self, output: Float[Tensor, "n outputs"], y: Float[Tensor, "n *k"]) -> Float[Tensor, " n"]:
         """Compute the log density of every target."""
         mean, log_scale = _mean_and_log_scale(output)

@@ -10,23 +10,23 @@ from invariantnet._system.torch_state import threads
 from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
-from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.validation import seed_from
 from invariantnet.nn import Ensemble
+from invariantnet.report.answers import Estimator, encoded
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.training.loop import device_of
 
 
-def needs_baseline(clf: InvariantClassifier) -> bool:
+def needs_baseline(clf: Estimator) -> bool:
     """Tell whether the final network has a symmetry to leave out; the paper's layer always mixes some."""
     return clf.symmetry_.name != TRIVIAL or clf.method == "paper"
 
 
-def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndarray) -> nn.Module:
+def fit_baseline(clf: Estimator, x: np.ndarray | DiskArray, y: np.ndarray) -> nn.Module:
     """Train the same network without the symmetry, as the final network was trained.
 
     Args:
-        clf: The fitted classifier.
+        clf: The fitted estimator.
         x: The inputs that it was fitted to.
         y: Their labels.
 
@@ -36,7 +36,8 @@ def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndar
     if not needs_baseline(clf):
         return clf.network_
     device = device_of(clf.network_, torch.device("cpu"))
-    values, codes, weights, _ = merge_duplicates(x, np.searchsorted(clf.classes_, y))
+    values, targets, weights, _ = merge_duplicates(x, np.asarray(y))
+    codes = encoded(clf, targets)
     weight = None if weights is None else torch.from_numpy(weights).to(device)
     inputs = as_inputs(values)
     clf.measure_inputs(inputs)
@@ -46,11 +47,11 @@ def fit_baseline(clf: InvariantClassifier, x: np.ndarray | DiskArray, y: np.ndar
         return clf.train_network(clf.without_symmetry(), examples, seed, what)[0]
 
 
-def restore_baseline(clf: InvariantClassifier, weights: Mapping[str, Tensor]) -> nn.Module:
+def restore_baseline(clf: Estimator, weights: Mapping[str, Tensor]) -> nn.Module:
     """Rebuild a baseline from its weights.
 
     Args:
-        clf: The fitted classifier that it belongs to.
+        clf: The fitted estimator that it belongs to.
         weights: Tensors by their names in the network.
 
     Returns:

@@ -1,47 +1,44 @@
-"""How a network does on data it has not seen: accuracies, calibration, examples, and its doubts."""
+"""How a network does on data it has not seen: scores, calibration, examples, and its doubts."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 
 from invariantnet import metrics
 from invariantnet.data.arrays import DiskArray, as_inputs, read
 from invariantnet.estimator import InvariantClassifier
-from invariantnet.inference.prices import predict_moved
-from invariantnet.likelihoods import Categorical
-from invariantnet.nn import Ensemble
+from invariantnet.report.answers import (
+    Answer,
+    Estimator,
+    Predictions,
+    class_names,
+    encoded,
+    epistemic_of,
+    score_moved,
+    shortened,
+    shown_number,
+)
 from invariantnet.symmetries.group import transform
 from invariantnet.symmetries.measure import Measure
 from invariantnet.symmetries.ranges import AnySymmetry, Range
-from invariantnet.training.loop import log_probabilities
 
 SHOWN = 8
 """Examples on the page: of as many classes, and as many doubtful ones."""
 COPIES = 8
 """Copies of each example on the page."""
-LONGEST_NAME = 80
-"""Characters of a class' name that are shown."""
-BINS = 10
-"""Groups of predictions by their probability, for the calibration."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a network says of one input."""
-
-    label: int
-    """Index of the class."""
-    probability: float
+MOST_CONFUSED = 20
+"""Classes of a confusion matrix that fits on a page."""
 
 
 @dataclass(frozen=True)
 class ShownExample:
     """A test input of which copies are shown, with the answers to each copy."""
 
-    label: int
-    """Index of the true class."""
+    truth: str
+    """Name of the true class, or the true number."""
     chosen: tuple[Answer, ...]
     baseline: tuple[Answer, ...]
 
@@ -50,19 +47,22 @@ class ShownExample:
 class Doubt:
     """A test input that the network is unsure of."""
 
-    label: int
-    """Index of the true class."""
-    answers: tuple[Answer, ...]
-    """The most probable classes."""
-    entropy: float
-    """Of the predicted probabilities, in nats."""
+    truth: str
+    """Name of the true class, or the true number."""
+    said: str
+    """The most probable classes, or the number."""
+    size: float
+    """Entropy of the predicted probabilities in nats, or the standard error of a number."""
     epistemic: float | None
-    """The part of the entropy that drawn networks disagree about; None for a single network."""
+    """The part of it that drawn networks disagree about; None for a single network."""
 
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Share of right answers on test inputs moved by each symmetry, by its name; `trivial` moves none."""
+    """Share of right answers on test inputs moved by each symmetry, by its name; `trivial` moves none.
+
+    Of numbers it is the share of the variance that is explained.
+    """
 
     chosen: dict[str, float]
     baseline: dict[str, float]
@@ -78,6 +78,8 @@ class Evaluation:
     """Number of test examples left out of each class that the examples to learn from lack."""
     accuracy: Accuracies
     scores: dict[str, float]
+    confusion: tuple[tuple[int, ...], ...]
+    """Test examples of each class, a row, by the answer of the network; empty for numbers and many classes."""
     calibration: tuple[metrics.CalibrationBin, ...]
     doubtful: tuple[Doubt, ...]
     examples: tuple[ShownExample, ...]
@@ -105,12 +107,12 @@ class ShownInputs:
 
 
 def evaluate(
-    clf: InvariantClassifier, baseline: nn.Module, x: np.ndarray | DiskArray, y: np.ndarray
+    estimator: Estimator, baseline: nn.Module, x: np.ndarray | DiskArray, y: np.ndarray
 ) -> tuple[Evaluation, ShownInputs]:
-    """Evaluate a fitted classifier on test data.
+    """Evaluate a fitted estimator on test data.
 
     Args:
-        clf: The fitted classifier.
+        estimator: The fitted estimator.
         baseline: The network to compare it with.
         x: Test inputs.
         y: Their labels.
@@ -118,43 +120,40 @@ def evaluate(
     Returns:
         The evaluation, and the inputs that a page of it shows.
     """
-    known = np.isin(y, clf.classes_)
+    classes = isinstance(estimator, InvariantClassifier)
+    known = np.isin(y, estimator.classes_) if classes else np.ones(len(y), bool)
     unknown = {str(name): int(n) for name, n in zip(*np.unique(y[~known], return_counts=True), strict=True)}
-    x, codes = x[known], np.searchsorted(clf.classes_, y[known])
-    inputs, labels = as_inputs(x), torch.from_numpy(codes)
-    p = log_probabilities(clf.network_, inputs).cpu().double().exp().numpy()
-    doubtful = np.argsort(-metrics.entropy(p), kind="stable")[:SHOWN].tolist()
-    first = _first_of_each_class(codes)
+    x, y = x[known], y[known]
+    codes = encoded(estimator, y)
+    truth = codes if classes else y
+    inputs, said = as_inputs(x), Predictions.of(estimator, estimator.network_, as_inputs(x))
+    doubtful = np.argsort(-said.doubts(), kind="stable")[:SHOWN].tolist()
+    first = _first_of_each_class(codes) if classes else list(range(min(SHOWN, len(y))))
     shown = ShownInputs(*(read(inputs[torch.tensor(which, dtype=torch.long)]) for which in (first, doubtful)))
     evaluation = Evaluation(
         test_examples=len(x),
         unknown=unknown,
         accuracy=Accuracies(
             *(
-                {g.name: _accuracy(network, g, inputs, labels) for g in clf.candidates_}
-                for network in (clf.network_, baseline)
+                {g.name: score_moved(estimator, network, g, inputs, codes) for g in estimator.candidates_}
+                for network in (estimator.network_, baseline)
             )
         ),
-        scores=metrics.scores(p, codes) if len(codes) else {},
-        calibration=tuple(metrics.calibration_bins(p, codes, BINS)),
-        doubtful=_doubts(clf, shown.doubtful, p[doubtful], codes[doubtful]),
+        scores=said.scores(truth),
+        confusion=_confusion(estimator, said, codes),
+        calibration=tuple(said.calibration(truth)),
+        doubtful=_doubts(Predictions(estimator, said.outputs[doubtful]), shown.doubtful, truth[doubtful]),
         examples=tuple(
-            _shown_example(clf, baseline, row[None], code)
-            for row, code in zip(shown.examples, codes[first].tolist(), strict=True)
+            _shown_example(estimator, baseline, row[None], label)
+            for row, label in zip(shown.examples, truth[first], strict=True)
         ),
     )
     return evaluation, shown
 
 
-def shortened(name: object) -> str:
-    """Name a class in a length that fits a page."""
-    text = str(name)
-    return f"{text[:LONGEST_NAME]}…" if len(text) > LONGEST_NAME else text
-
-
-def shown_symmetry(clf: InvariantClassifier) -> AnySymmetry:
+def shown_symmetry(estimator: Estimator) -> AnySymmetry:
     """The symmetry whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
-    return clf.symmetry_ if clf.symmetry_.copies > 1 else clf.candidates_[-1]
+    return estimator.symmetry_ if estimator.symmetry_.copies > 1 else estimator.candidates_[-1]
 
 
 def shown_copies(symmetry: AnySymmetry, x: Tensor) -> Tensor:
@@ -173,29 +172,41 @@ def _first_of_each_class(codes: np.ndarray) -> list[int]:
     return sorted(first.tolist())[:SHOWN]
 
 
-def _accuracy(network: nn.Module, group: AnySymmetry, x: Tensor | DiskArray, y: Tensor) -> float:
-    return Categorical().score(predict_moved(network, group, x, Categorical()).cpu(), y)
+def _confusion(estimator: Estimator, said: Predictions, codes: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    classes = len(class_names(estimator))
+    if not 2 <= classes <= MOST_CONFUSED or not len(codes):
+        return ()
+    counts = confusion_matrix(codes, said.probabilities.argmax(1), labels=range(classes))
+    return tuple(tuple(row) for row in counts.tolist())
 
 
-def _shown_example(clf: InvariantClassifier, baseline: nn.Module, x: Tensor, label: int) -> ShownExample:
-    copies = shown_copies(shown_symmetry(clf), x)
-    said = (log_probabilities(network, copies).cpu().exp() for network in (clf.network_, baseline))
-    return ShownExample(label, *(tuple(_answer(p, int(p.argmax())) for p in each) for each in said))
+def _shown_example(estimator: Estimator, baseline: nn.Module, x: Tensor, label: np.ndarray) -> ShownExample:
+    copies = shown_copies(shown_symmetry(estimator), x)
+    said = (Predictions.of(estimator, network, copies) for network in (estimator.network_, baseline))
+    return ShownExample(_truth(estimator, label), *(each.answers(np.asarray(label)) for each in said))
 
 
-def _doubts(clf: InvariantClassifier, x: Tensor, p: np.ndarray, codes: np.ndarray) -> tuple[Doubt, ...]:
-    draws = isinstance(clf.network_, Ensemble) and len(p) > 0
-    epistemic = clf.predict_uncertainty(x)["epistemic"].tolist() if draws else [None] * len(p)
+def _truth(estimator: Estimator, label: np.ndarray) -> str:
+    names = class_names(estimator)
+    return names[int(label)] if names else shown_number(np.atleast_1d(label))
+
+
+def _doubts(said: Predictions, x: Tensor, truth: np.ndarray) -> tuple[Doubt, ...]:
+    estimator, sizes = said.estimator, said.doubts().tolist()
     return tuple(
-        Doubt(
-            label=int(code),
-            answers=tuple(_answer(row, c) for c in np.argsort(-row)[:2].tolist()),
-            entropy=round(float(entropy), 4),
-            epistemic=None if part is None else round(part, 4),
+        Doubt(_truth(estimator, label), words, float(f"{size:.4g}"), part)
+        for label, words, size, part in zip(
+            truth, _likeliest(said), sizes, epistemic_of(estimator, x), strict=True
         )
-        for row, code, entropy, part in zip(p, codes, metrics.entropy(p), epistemic, strict=True)
     )
 
 
-def _answer(p: np.ndarray | Tensor, label: int) -> Answer:
-    return Answer(label, round(float(p[label]), 4))
+def _likeliest(said: Predictions) -> list[str]:
+    """The two most probable classes of each prediction, or its number."""
+    names = class_names(said.estimator)
+    if not names:
+        return [shown_number(mean, error) for mean, error in zip(*said.numbers(), strict=True)]
+    return [
+        " or ".join(f"{names[c]} {row[c]:.2f}" for c in np.argsort(-row)[:2].tolist())
+        for row in said.probabilities
+    ]

@@ -10,13 +10,11 @@ from markupsafe import Markup
 from torch import nn
 
 from invariantnet._system.words import count_words
-from invariantnet.estimator import InvariantClassifier
 from invariantnet.estimator.persistence import ModelRecord
 from invariantnet.inference.kinds import kind_of
-from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.metrics import CalibrationBin
-from invariantnet.nn.symmetrized import SAMPLED
-from invariantnet.report import charts
+from invariantnet.report import charts, wording
+from invariantnet.report.answers import Answer, Estimator, class_names
 from invariantnet.report.class_table import class_table
 from invariantnet.report.evaluation import (
     Doubt,
@@ -34,7 +32,8 @@ from invariantnet.report.posterior_charts import (
     race_chart,
     range_charts,
 )
-from invariantnet.report.tryit import LeftOutError, TryIt, class_names, try_it
+from invariantnet.report.program import LeftOutError
+from invariantnet.report.tryit import TryIt, try_it
 from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.plain import both_names, plain_name
@@ -48,8 +47,8 @@ class Subject:
         title: Short name of the data.
         source: Where the data comes from.
         examples: Number of examples that were learned from.
-        model: Record of the fitted classifier.
-        classifier: The classifier itself.
+        model: Record of the fitted estimator.
+        estimator: The estimator itself.
         evaluation: How it does on test data.
         inputs: The test inputs to show.
         baseline: The network to compare it with, if there is one.
@@ -60,7 +59,7 @@ class Subject:
     source: str
     examples: int
     model: ModelRecord
-    classifier: InvariantClassifier
+    estimator: Estimator
     evaluation: Evaluation
     inputs: ShownInputs
     baseline: nn.Module | None
@@ -73,10 +72,8 @@ class _Copy:
 
     picture: str
     alt: str
-    said: str
-    right: bool
-    baseline: str
-    baseline_right: bool
+    said: Answer
+    baseline: Answer
 
 
 @dataclass(frozen=True)
@@ -104,6 +101,8 @@ def render(subject: Subject) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     model, posterior = subject.model, subject.model.posterior
     tryit, why_no_tryit = _try_it(subject)
+    classes = class_names(subject.estimator)
+    environment.filters["plain"] = plain_name
     return environment.from_string(files.joinpath("page.html.j2").read_text()).render(
         subject=subject,
         model=model,
@@ -113,58 +112,60 @@ def render(subject: Subject) -> str:
         script=Markup(script),
         script_hash=f"sha256-{digest}",
         words=both_names,
+        plain=plain_name,
         count_words=count_words,
-        headline=_headline(posterior, model.chosen),
-        invariance=_invariance(model),
+        headline=wording.headline(posterior, model.chosen),
+        meaning=wording.meaning(posterior),
+        steps=wording.next_steps(posterior, model.chosen),
+        parts=_parts(subject, tried=tryit is not None or why_no_tryit is not None),
+        invariance=wording.invariance(model),
+        quality=wording.quality(subject.evaluation, classes=bool(classes)),
+        backbone=_backbone(subject),
         posterior_chart=posterior_chart(posterior),
         evidence_chart=evidence_chart(posterior),
         range_charts=range_charts(posterior),
         models_chart=models_chart(posterior),
         by_class=class_table(posterior),
         laplace_chart=laplace_chart(posterior),
-        laplace_words=_laplace_words(posterior),
+        laplace_words=wording.second_opinion(posterior),
         race_chart=race_chart(posterior),
         calibration_chart=_calibration_chart(subject.evaluation.calibration),
-        shown_symmetry=both_names(shown_symmetry(subject.classifier).name),
+        shown_symmetry=both_names(shown_symmetry(subject.estimator).name),
         examples=_examples(subject),
         doubtful=_doubtful(subject),
-        network_names=_network_names(model.chosen),
+        network_names=wording.network_names(model.chosen),
         explained=_explained(posterior.names),
-        classes=class_names(subject.classifier),
+        classes=classes,
         tryit=tryit,
         why_no_tryit=why_no_tryit,
         details=[*subject.settings, ("fingerprint", model.learned.fingerprint), *model.versions.items()],
     )
 
 
-def _invariance(model: ModelRecord) -> str:
-    named = both_names(model.chosen)
-    if model.chosen == TRIVIAL:
-        return "has no symmetry built in"
-    if model.exact:
-        return f"is exactly invariant to {named}"
-    if model.parameters.method == "paper":
-        return f"mixes weight-sharing schemes, most of all {named}, so it is not exactly invariant,"
-    if model.deviation is not None:
-        changes = f"its probabilities change by {model.deviation} (measured)"
-        return f"is nearly invariant to {named}: inside the range, {changes},"
-    return f"is averaged over {SAMPLED} sampled elements of {named}, so it is nearly invariant to it,"
+def _parts(subject: Subject, *, tried: bool) -> list[tuple[str, str]]:
+    """Identifiers and names of the parts that the page has, for its navigation."""
+    evaluation, posterior = subject.evaluation, subject.model.posterior
+    there = {
+        "symmetry": ("Which symmetry", True),
+        "try": ("Try it", tried),
+        "test": ("On test data", evaluation.test_examples > 0),
+        "copies": ("Copies", evaluation.test_examples > 0),
+        "confusion": ("Confusion", bool(evaluation.confusion)),
+        "calibration": ("Calibration", evaluation.test_examples > 0),
+        "models": ("Networks", len(posterior.models) > 1),
+        "by-class": ("By class", class_table(posterior) is not None),
+        "race": ("The race", bool(posterior.race)),
+        "prices": ("Prices", bool(posterior.prices)),
+        "settings": ("Settings", True),
+    }
+    return [(part, name) for part, (name, shown) in there.items() if shown]
 
 
-def _headline(posterior: SymmetryPosterior, chosen: str) -> str:
-    if not posterior.learned:
-        return "No network has learned to predict the labels, so they say nothing about symmetries."
-    p = posterior.certainty
-    named = both_names(posterior.favourite)
-    found = f"{named}, with probability {p:.3f}" if p < 0.9995 else named
-    if posterior.strength == "inconclusive":
-        return f"The data does not decide: {found} is the favourite."
-    sentence = (
-        f"The data has {found}." if posterior.favourite == TRIVIAL else f"The data is symmetric under {found}."
-    )
-    if chosen != posterior.favourite:
-        sentence += f" Within the tolerance, the network is invariant to {both_names(chosen)}."
-    return sentence
+def _backbone(subject: Subject) -> str:
+    """Name of the kind of network that the final one is."""
+    posterior = subject.model.posterior
+    best = dict(zip(posterior.names, posterior.best_models, strict=False))
+    return best.get(subject.model.chosen, str(subject.model.parameters.backbone))
 
 
 def _explained(names: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -175,21 +176,6 @@ def _explained(names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(part, described[part]) for part in parts if part in described]
 
 
-def _network_names(chosen: str) -> dict[str, str]:
-    named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
-    return {"chosen": named, "baseline": "the same network without the symmetry"}
-
-
-def _laplace_words(posterior: SymmetryPosterior) -> str:
-    if posterior.second_opinion == posterior.favourite:
-        return "It agrees with the posterior."
-    other, ours = both_names(posterior.second_opinion or TRIVIAL), both_names(posterior.favourite)
-    return (
-        f"It disagrees: it favours {other}, where held-out predictions favour {ours}. It judges networks by the "
-        "labels they learned from, so rely on it less."
-    )
-
-
 def _calibration_chart(bins: tuple[CalibrationBin, ...]) -> Markup:
     alt = "Calibration: " + ", ".join(f"stated {b.stated:.2f} observed {b.observed:.2f}" for b in bins)
     return charts.reliability([(b.stated, b.observed, b.count) for b in bins], alt)
@@ -197,19 +183,16 @@ def _calibration_chart(bins: tuple[CalibrationBin, ...]) -> Markup:
 
 def _examples(subject: Subject) -> list[list[_Copy]]:
     """For every example its copies, drawn with the same black and white."""
-    clf, names = subject.classifier, class_names(subject.classifier)
-    group = shown_symmetry(clf)
-    inputs = [shown_copies(group, row[None]).numpy() for row in subject.inputs.examples]
+    symmetry, shape = shown_symmetry(subject.estimator), subject.estimator.input_shape_
+    inputs = [shown_copies(symmetry, row[None]).numpy() for row in subject.inputs.examples]
     low, high = brightness(*inputs)
     return [
         [
             _Copy(
-                picture=thumbnail(x, clf.input_shape_, low, high),
-                alt=f"{names[example.label]}, copy {i}",
-                said=f"{names[said.label]} {said.probability:.2f}",
-                right=said.label == example.label,
-                baseline=f"{names[other.label]} {other.probability:.2f}",
-                baseline_right=other.label == example.label,
+                picture=thumbnail(x, shape, low, high),
+                alt=f"{example.truth}, {'as it is' if i == 0 else f'copy {i}'}",
+                said=said,
+                baseline=other,
             )
             for i, (x, said, other) in enumerate(zip(copies, example.chosen, example.baseline, strict=True))
         ]
@@ -218,14 +201,15 @@ def _examples(subject: Subject) -> list[list[_Copy]]:
 
 
 def _doubtful(subject: Subject) -> list[_Doubtful]:
-    names, inputs = class_names(subject.classifier), subject.inputs.doubtful.numpy()
+    inputs, shape = subject.inputs.doubtful.numpy(), subject.estimator.input_shape_
     low, high = brightness(inputs)
+    numbers = not class_names(subject.estimator)
     return [
         _Doubtful(
-            picture=thumbnail(x, subject.classifier.input_shape_, low, high),
-            said=" or ".join(f"{names[answer.label]} {answer.probability:.2f}" for answer in doubt.answers),
-            truth=names[doubt.label],
-            doubt=_size_of(doubt),
+            picture=thumbnail(x, shape, low, high),
+            said=doubt.said,
+            truth=doubt.truth,
+            doubt="" if numbers else _size_of(doubt),
         )
         for x, doubt in zip(inputs, subject.evaluation.doubtful, strict=True)
     ]
@@ -233,14 +217,13 @@ def _doubtful(subject: Subject) -> list[_Doubtful]:
 
 def _size_of(doubt: Doubt) -> str:
     own = "" if doubt.epistemic is None else f", {doubt.epistemic:.2f} of them its own"
-    return f"{doubt.entropy:.2f} nats{own}"
+    return f"{doubt.size:.2f} nats{own}"
 
 
 def _try_it(subject: Subject) -> tuple[TryIt | None, str | None]:
     """What the page needs to predict by itself, or the reason why it cannot."""
-    clf = subject.classifier
-    names = [f"{class_names(clf)[example.label]}, test input" for example in subject.evaluation.examples]
+    names = [f"{example.truth}, test input" for example in subject.evaluation.examples]
     try:
-        return try_it(clf, subject.baseline, subject.inputs.examples, names), None
+        return try_it(subject.estimator, subject.baseline, subject.inputs.examples, names), None
     except LeftOutError as reason:
         return None, str(reason)

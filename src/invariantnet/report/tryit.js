@@ -5,46 +5,110 @@
   const numbers = (text) => new Float32Array(unpacked(text));
   const moves = data.moves.map((text) => new Int32Array(unpacked(text)));
   const inputs = data.inputs.map(numbers);
+  const half = (bits) => {
+    const [sign, power, rest] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
+    return sign * (power ? 2 ** (power - 15) * (1 + rest / 1024) : 2 ** -14 * (rest / 1024));
+  };
+  const weights = (layer) => (layer.half ? Float32Array.from(new Uint16Array(unpacked(layer.weight)), half) : numbers(layer.weight));
   for (const network of Object.values(data.networks)) {
-    for (const layer of network.layers) {
-      if (layer.kind === "linear") {
-        layer.weight = numbers(layer.weight);
-        layer.bias = numbers(layer.bias);
-      }
+    for (const layer of [...network.body, ...(network.head || [])]) {
+      if (layer.weight) layer.weight = weights(layer);
+      if (layer.bias) layer.bias = numbers(layer.bias);
     }
+    if (network.mean) [network.mean, network.spread] = [numbers(network.mean), numbers(network.spread)];
+    if (network.copies) network.copies = new Int32Array(unpacked(network.copies));
   }
 
-  const linear = (layer, x) => {
-    const size = x.length;
-    return layer.bias.map((bias, i) => {
-      let sum = bias;
-      for (let j = 0, at = i * size; j < size; j++, at++) sum += layer.weight[at] * x[j];
-      return sum;
-    });
+  const operations = {
+    linear: (layer, x) => {
+      const [outputs, size] = [layer.bias.length, layer.weight.length / layer.bias.length];
+      const out = new Float32Array((x.length / size) * outputs);
+      for (let row = 0; row * size < x.length; row++) {
+        for (let i = 0; i < outputs; i++) {
+          let sum = layer.bias[i];
+          for (let j = 0, at = i * size, from = row * size; j < size; j++) sum += layer.weight[at + j] * x[from + j];
+          out[row * outputs + i] = sum;
+        }
+      }
+      return out;
+    },
+    sort: (layer, x) => x.slice().sort(),
+    relu: (layer, x) => x.map((v) => Math.max(0, v)),
+    scale: (layer, x) => x.map((v, i) => v * layer.weight[Math.floor(i / layer.size)] + layer.bias[Math.floor(i / layer.size)]),
+    transpose: (layer, x) => x.map((_, i) => x[(i % layer.rows) * layer.columns + Math.floor(i / layer.rows)]),
+    max: (layer, x) => new Float32Array(x.length / layer.size).map((_, i) => x.subarray(i * layer.size, (i + 1) * layer.size).reduce((a, b) => Math.max(a, b))),
+    mean: (layer, x) => new Float32Array(x.length / layer.size).map((_, i) => x.subarray(i * layer.size, (i + 1) * layer.size).reduce((a, b) => a + b) / layer.size),
+    "mean and maximum": (layer, x) => {
+      const size = x.length / layer.channels;
+      return Float32Array.of(...operations.mean({ size }, x), ...operations.max({ size }, x));
+    },
+    windows: (layer, x) => {
+      const [[, h, w], [channels, rows, columns], [high, wide]] = [layer.in, layer.out, layer.size];
+      const out = new Float32Array(channels * rows * columns).fill(-Infinity);
+      for (let c = 0; c < channels; c++) {
+        for (let i = 0; i < h; i++) {
+          for (let j = 0; j < w; j++) {
+            const at = (c * rows + Math.floor(i / high)) * columns + Math.floor(j / wide);
+            if (Math.floor(i / high) < rows && Math.floor(j / wide) < columns) out[at] = Math.max(out[at], x[(c * h + i) * w + j]);
+          }
+        }
+      }
+      return out;
+    },
+    convolution: (layer, x) => {
+      const [[channels, h, w], [filters, rows, columns], [high, wide]] = [layer.in, layer.out, layer.kernel];
+      const [[down, right], [above, before], [apart, aside]] = [layer.stride, layer.padding, layer.dilation];
+      const out = new Float32Array(filters * rows * columns);
+      const place = (at, size) => (layer.circular ? (at + size) % size : at);
+      for (let f = 0; f < filters; f++) {
+        const plane = out.subarray(f * rows * columns, (f + 1) * rows * columns).fill(layer.bias[f]);
+        for (let c = 0; c < channels; c++) {
+          for (let k = 0; k < high; k++) {
+            for (let l = 0; l < wide; l++) {
+              const weight = layer.weight[((f * channels + c) * high + k) * wide + l];
+              for (let i = 0; i < rows; i++) {
+                const row = place(i * down - above + k * apart, h);
+                if (row < 0 || row >= h) continue;
+                for (let j = 0; j < columns; j++) {
+                  const column = place(j * right - before + l * aside, w);
+                  if (column >= 0 && column < w) plane[i * columns + j] += weight * x[(c * h + row) * w + column];
+                }
+              }
+            }
+          }
+        }
+      }
+      return out;
+    },
   };
-  const pool = (size, x) => {
-    const out = new Float32Array(x.length / size);
-    for (let i = 0; i < out.length; i++) {
-      let best = -Infinity;
-      for (let k = 0; k < size; k++) best = Math.max(best, x[i * size + k]);
-      out[i] = best;
-    }
-    return out;
-  };
+  const run = (layers, x) => layers.reduce((values, layer) => operations[layer.kind](layer, values), x);
   const softmax = (x) => {
     const top = Math.max(...x);
     const powers = Array.from(x, (v) => Math.exp(v - top));
     const total = powers.reduce((a, b) => a + b, 0);
     return powers.map((v) => v / total);
   };
-  const predict = (which, x) => {
+  const moved = (x, index) => Float32Array.from(index, (i) => (i < x.length ? x[i] : -x[i - x.length]));
+  const mean = (rows) => rows[0].map((_, k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
+  const outputs = (network, x) => {
     let values = Float32Array.from(x);
-    for (const layer of data.networks[which].layers) {
-      if (layer.kind === "linear") values = linear(layer, values);
-      else if (layer.kind === "relu") values = values.map((v) => Math.max(0, v));
-      else values = pool(layer.size, values);
+    if (!network.copies) return Array.from(run(network.body, values));
+    if (network.mean) values = values.map((v, i) => (v - network.mean[i]) / network.spread[i]);
+    const rows = [];
+    for (let at = 0; at < network.copies.length; at += values.length) {
+      rows.push(Array.from(run(network.body, moved(values, network.copies.subarray(at, at + values.length)))));
     }
-    return softmax(values);
+    let pooled = network.pool === "max" ? rows[0].map((_, k) => Math.max(...rows.map((row) => row[k]))) : null;
+    if (network.pool === "mean") pooled = mean(rows);
+    if (network.pool === "outputs") pooled = network.probabilities ? mean(rows.map(softmax)).map(Math.log) : mean(rows);
+    if (network.head.length) pooled = Array.from(run(network.head, Float32Array.from(pooled)));
+    return pooled.map((v, k) => v * network.scale[k % network.scale.length] + network.shift[k % network.shift.length]);
+  };
+  const predict = (which, x) => {
+    const found = outputs(data.networks[which], x);
+    if (!data.numbers) return softmax(found);
+    const { scale, mean: middle, error } = data.numbers;
+    return scale.flatMap((s, k) => [found[k] * s + middle[k], Math.exp(Math.min(3, Math.max(-7, found[scale.length + k]))) * error * s]);
   };
 
   const dim = data.shape.reduce((a, b) => a * b, 1);
@@ -71,7 +135,13 @@
     }
     pen.putImageData(picture, 0, 0);
   };
+  const digits = (v) => String(Number(v.toPrecision(3)));
   const bars = (which, p) => {
+    if (data.numbers) {
+      const said = data.numbers.scale.map((_, k) => `${digits(p[2 * k])} ± ${digits(p[2 * k + 1])}`);
+      document.getElementById(`best-${which}`).textContent = said.join(", ");
+      return;
+    }
     document.querySelectorAll(`[data-network="${which}"] .row`).forEach((row, k) => {
       row.querySelector(".fill").style.width = `${100 * p[k]}%`;
       row.lastElementChild.textContent = p[k].toFixed(3);
@@ -79,15 +149,15 @@
     const best = p.indexOf(Math.max(...p));
     document.getElementById(`best-${which}`).textContent = `${data.classes[best]} (${p[best].toFixed(3)})`;
   };
-  const update = (moved) => {
+  const update = (hasMoved) => {
     show();
     const now = {};
     for (const which of Object.keys(data.networks)) {
       now[which] = predict(which, x);
       bars(which, now[which]);
-      const change = moved && before ? Math.max(...now[which].map((v, k) => Math.abs(v - before[which][k]))) : 0;
-      document.getElementById(`change-${which}`).textContent = moved
-        ? `the last move changed a probability by at most ${change.toFixed(4)}`
+      const change = hasMoved && before ? Math.max(...now[which].map((v, k) => Math.abs(v - before[which][k]))) : 0;
+      document.getElementById(`change-${which}`).textContent = hasMoved
+        ? `the last move changed a ${data.numbers ? "number" : "probability"} by at most ${data.numbers ? digits(change) : change.toFixed(4)}`
         : "";
     }
     before = now;
@@ -100,8 +170,7 @@
   });
   document.querySelectorAll("button[data-move]").forEach((button) => {
     button.addEventListener("click", () => {
-      const index = moves[Number(button.dataset.move)];
-      x = Float32Array.from(index, (i) => (i < dim ? x[i] : -x[i - dim]));
+      x = moved(x, moves[Number(button.dataset.move)]);
       update(true);
     });
   });

@@ -1,18 +1,19 @@
 """The part of a page that predicts: networks, inputs and moves as data for `tryit.js`."""
 
-import base64
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
-from invariantnet.estimator import InvariantClassifier
-from invariantnet.nn.folding import folded
-from invariantnet.report.evaluation import shortened
+from invariantnet.estimator import InvariantRegressor
+from invariantnet.report.answers import Estimator, class_names
+from invariantnet.report.program import LeftOutError, packed, program
 from invariantnet.symmetries.catalogue import CATALOGUE
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import symmetry as named_symmetry
+from invariantnet.symmetries.plain import plain_name
 
 MANY_CLASSES, MANY_NUMBERS = 60, 5000
 """Above this many classes a page is all bars; above this many numbers per input it would compute too long."""
@@ -22,10 +23,6 @@ LARGEST = 4_000_000
 
 MOVES = {"rot90": "rotate", "hflip": "flip ↔", "vflip": "flip ↕", "shifts": "shift"}
 """Buttons for images, whatever the candidates were: what each of these symmetries does."""
-
-
-class LeftOutError(ValueError):
-    """The page cannot carry the networks; the message is the reason that the page gives."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +40,11 @@ class TryIt:
     """For the script."""
 
 
-def try_it(clf: InvariantClassifier, baseline: nn.Module | None, inputs: Tensor, names: list[str]) -> TryIt | None:
+def try_it(clf: Estimator, baseline: nn.Module | None, inputs: Tensor, names: list[str]) -> TryIt | None:
     """Collect what a page needs to predict by itself.
 
     Args:
-        clf: The fitted classifier.
+        clf: The fitted estimator.
         baseline: The network to compare it with, if there is one.
         inputs: Test inputs to pick from, one row each.
         names: Their names.
@@ -56,18 +53,15 @@ def try_it(clf: InvariantClassifier, baseline: nn.Module | None, inputs: Tensor,
         The data, or None if there is no input to pick.
 
     Raises:
-        LeftOutError: If the inputs or the networks are too large, or the networks are not plain layers.
+        LeftOutError: If the inputs or the networks are too large, or have layers that the page does not know.
     """
     if not len(inputs):
         return None
-    if clf.n_features_in_ > MANY_NUMBERS or len(clf.classes_) > MANY_CLASSES:
+    if clf.n_features_in_ > MANY_NUMBERS or len(class_names(clf)) > MANY_CLASSES:
         raise LeftOutError("The inputs are too large, or the classes too many, to try the networks inside a page.")
-    networks = {"chosen": folded(clf.network_)} | ({} if baseline is None else {"baseline": folded(baseline)})
     moves = _moves(clf)
-    numbers = sum(p.numel() for network in networks.values() for p in network.parameters())
-    size = 16 * (numbers + inputs.numel() + len(moves) * clf.n_features_in_) // 3
-    if size > LARGEST:
-        raise LeftOutError(f"The networks take {size / 1e6:.0f} MB, too much to carry inside a page.")
+    room = LARGEST - 16 * (inputs.numel() + len(moves) * clf.n_features_in_) // 3
+    networks = _programs(clf, baseline, room)
     low, high = float(inputs.min()), float(inputs.max())
     return TryIt(
         inputs=tuple(names),
@@ -79,19 +73,34 @@ def try_it(clf: InvariantClassifier, baseline: nn.Module | None, inputs: Tensor,
             "classes": class_names(clf),
             "low": low,
             "high": max(high, low + 1e-6),
-            "networks": {which: {"layers": _layers(network)} for which, network in networks.items()},
-            "moves": [_packed(index, "<i4") for _, index in moves],
-            "inputs": [_packed(row.numpy()) for row in inputs],
+            "numbers": _units(clf),
+            "networks": networks,
+            "moves": [packed(index, "<i4") for _, index in moves],
+            "inputs": [packed(row.numpy()) for row in inputs],
         },
     )
 
 
-def class_names(clf: InvariantClassifier) -> list[str]:
-    """Names of the classes, none of them so long that it would fill a page."""
-    return [shortened(c) for c in clf.classes_]
+def _programs(clf: Estimator, baseline: nn.Module | None, room: int) -> dict[str, dict[str, Any]]:
+    """Both networks for the script, in 32 bits if there is room for that, else in 16; at least the final one."""
+    networks = {"chosen": clf.network_} | ({} if baseline is None else {"baseline": baseline})
+    for half, count in ((False, 2), (True, 2), (True, 1)):
+        kept = list(networks.items())[:count]
+        found = {which: program(network.cpu(), clf.n_features_in_, half=half) for which, network in kept}
+        size = len(json.dumps(found))
+        if size <= room:
+            return found
+    raise LeftOutError(f"The networks take {size / 1e6:.0f} MB, too much to carry inside a page.")
 
 
-def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
+def _units(clf: Estimator) -> dict[str, Any] | None:
+    """What turns outputs into numbers; None for classes."""
+    if not isinstance(clf, InvariantRegressor):
+        return None
+    return {"scale": list(clf.y_scale_), "mean": list(clf.y_mean_), "error": clf.likelihood.error_of_unit_scale}
+
+
+def _moves(clf: Estimator) -> list[tuple[str, np.ndarray]]:
     """Buttons: the usual moves of images, and the generators of the candidates."""
     groups = [g for g in clf.candidates_ if isinstance(g, Group) and g.order > 1]
     candidates = [g for g in groups if "+" not in g.name and not g.is_matrix_group]
@@ -99,8 +108,13 @@ def _moves(clf: InvariantClassifier) -> list[tuple[str, np.ndarray]]:
     for group in candidates:
         for i, generator in enumerate(group.generators):
             if not any(np.array_equal(generator, index) for _, index in found):
-                found.append((group.name if len(group.generators) == 1 else f"{group.name} {i + 1}", generator))
+                found.append((_button(group, i), generator))
     return found
+
+
+def _button(group: Group, i: int) -> str:
+    """Words on the button of one generator."""
+    return plain_name(group.name) if len(group.generators) == 1 else f"{plain_name(group.name)} {i + 1}"
 
 
 def _moves_of_images(shape: tuple[int, ...]) -> list[tuple[str, np.ndarray]]:
@@ -116,23 +130,3 @@ def _moves_of_images(shape: tuple[int, ...]) -> list[tuple[str, np.ndarray]]:
 
 def _moves_images(group: Group) -> bool:
     return group.name in CATALOGUE and CATALOGUE[group.name].shapes.startswith("(H, ")
-
-
-def _layers(network: nn.Module) -> list[dict[str, Any]]:
-    """Plain layers as data."""
-    found: list[dict[str, Any]] = []
-    for layer in network.children() if isinstance(network, nn.Sequential) else [network]:
-        if isinstance(layer, nn.Linear):
-            weight, bias = (_packed(values.detach().cpu().numpy()) for values in (layer.weight, layer.bias))
-            found.append({"kind": "linear", "weight": weight, "bias": bias})
-        elif isinstance(layer, nn.ReLU):
-            found.append({"kind": "relu"})
-        elif isinstance(layer, nn.MaxPool1d):
-            found.append({"kind": "max", "size": layer.kernel_size})
-        else:
-            raise LeftOutError("This network does not fold into plain layers, so it cannot run inside this page.")
-    return found
-
-
-def _packed(values: np.ndarray, kind: str = "<f4") -> str:
-    return base64.b64encode(values.astype(kind).tobytes()).decode()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from invariantnet.app.cli.output import parse_shape, parse_size
-from invariantnet.choices import Color, Method, Uncertainty
+from invariantnet.choices import Color, Method, Placement, Pool, Task, Uncertainty
 
 if TYPE_CHECKING:
     from invariantnet.estimator.persistence import ModelRecord
@@ -37,6 +38,9 @@ class Fit:
     """Candidate symmetries, with commas; `invariantnet symmetries` lists them. Symmetries that combine them are
     candidates too. `auto` takes every one that suits the inputs, such as rot90 and flips for square images; a few
     that you name are compared faster."""
+    task: Task = "auto"
+    """What is predicted: classes or numbers. Labels with fractions are numbers, any others classes, unless you say
+    so."""
     method: Method = "evidence"
     """How symmetries are compared: by the predictions of networks for each; by π learned on held-out data; or by
     the layer of the paper."""
@@ -45,6 +49,12 @@ class Fit:
     predicts best). Or package.module:function, a function of your own: without arguments it gives a pretrained
     body, of which only heads are trained; from input shape and number of outputs it makes networks. Pass it again
     to predict, report and export, as no code is stored."""
+    placement: Placement = "features"
+    """Where the network is averaged over the symmetry: in its first weights, its features, or its outputs."""
+    pool: Pool = "max"
+    """Whether features are the largest or the mean over the moved copies of an input."""
+    joins: bool = True
+    """Whether symmetries that combine candidates, such as turns and mirror images together, are candidates too."""
     hidden: int = 100
     """Width of the hidden layer."""
     n_networks: int = 2
@@ -67,8 +77,10 @@ class Fit:
     """Compare the symmetries by Laplace's approximation too, with one more network for each."""
     seed: int = 0
     """Seed of everything random: equal seeds give equal runs."""
-    n_jobs: int = 1
-    """Processes that train at the same time."""
+    n_jobs: int | None = None
+    """Processes that train at the same time; by default one per core. Results do not depend on it."""
+    device: str = "auto"
+    """Where to compute, such as cpu or cuda; by default a GPU if there is one."""
     cluster: str | None = None
     """Address of a dask scheduler, such as tcp://host:8786, whose workers train instead of this machine."""
     devices: int = 1
@@ -77,6 +89,8 @@ class Fit:
     """Machines with that many devices each; start the same command on each of them with torchrun."""
     resume: bool = False
     """Go on with an interrupted run of the same settings and data; what is finished is not repeated."""
+    overwrite: bool = False
+    """Replace a finished run in the same folder."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
     size: str | None = None
@@ -112,8 +126,12 @@ class Fit:
             data=self.data,
             symmetries="auto" if names == ("auto",) else names,
             method=self.method,
+            task=self.task,
             backbone=self.backbone,
             hidden=self.hidden,
+            placement=self.placement,
+            pool=self.pool,
+            joins=self.joins,
             n_networks=self.n_networks,
             epochs=self.epochs,
             tolerance=self.tolerance,
@@ -122,10 +140,11 @@ class Fit:
             examples=self.examples,
             test_share=self.test_share,
             seed=self.seed,
-            n_jobs=self.n_jobs,
+            n_jobs=self._jobs,
+            device=self.device,
         )
         with on_cluster(self.cluster), launch_processes(self.devices, self.nodes):
-            record = fit(settings, self.out, resume=self.resume, reading=reading)
+            record = fit(settings, self.out, resume=self.resume, overwrite=self.overwrite, reading=reading)
         if record is None:
             return  # another process reports
         if self.json:
@@ -135,7 +154,21 @@ class Fit:
         if record.data.test_accuracy is not None:
             accuracy = 100 * record.data.test_accuracy
             print(f"the network, {_invariance(record.model)}: {accuracy:.1f} % right on the test set")
+        if record.data.test_explained is not None:
+            explained = 100 * record.data.test_explained
+            print(
+                f"the network, {_invariance(record.model)}: explains {explained:.1f} % of the test set's variance"
+            )
         print(self.out / "report.html")
+
+    @property
+    def _jobs(self) -> int:
+        """Processes: as many as were asked for, or one per core, unless other processes share each training."""
+        if self.n_jobs is not None:
+            return self.n_jobs
+        if self.devices > 1 or self.nodes > 1 or self.cluster is not None:
+            return 1
+        return -1
 
 
 def _invariance(model: "ModelRecord") -> str:
@@ -158,16 +191,17 @@ def _invariance(model: "ModelRecord") -> str:
 class Predict:
     """Predict new inputs with a fitted network, as CSV: the label and the probability of every class.
 
-    For a regressor that was saved from Python: the mean and its standard error.
+    Of numbers: the mean and its standard error. Where the inputs have labels, such as images in one subfolder per
+    class or a label column, it also says how many predictions are right, and which classes are confused.
 
     Examples: `invariantnet predict runs/demo mnist:rotated --out predictions.csv` ·
-    `invariantnet predict runs/photos new_photos/`
+    `invariantnet predict runs/photos new_photos/` · `invariantnet predict runs/photos one.jpg`
     """
 
     model: RunFolder
     """Folder that `invariantnet fit` wrote."""
     data: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="DATA")]]
-    """An .npz with x, a .csv, a folder of images or one with x.npy; of mnist or digits the test set."""
+    """An .npz with x, a .csv, an image, a folder of images or one with x.npy; of mnist or digits the test set."""
     out: Path | None = None
     """CSV file; by default it is printed."""
     size: str | None = None
@@ -175,7 +209,7 @@ class Predict:
     color: Color = "auto"
     """How images are read; by default as the model needs them."""
     label: str | None = None
-    """Column of a .csv to leave out, where the model was fitted to something else; else columns go by name."""
+    """Name of the label column of a .csv, if it has one; by default that of the fit."""
     backbone: OwnBackbone = None
     """Your own backbone that the model was fitted with."""
 
@@ -186,7 +220,10 @@ class Predict:
         from invariantnet.app.preparation import Reading
 
         reading = Reading(size=parse_size(self.size), color=self.color, label=self.label)
-        predict(self.model, self.data, self.out, reading, resolve_own_backbone(self.backbone))
+        assessment = predict(self.model, self.data, self.out, reading, resolve_own_backbone(self.backbone))
+        if assessment:
+            # Standard output holds the predictions, unless a file does.
+            print(assessment, file=sys.stderr if self.out is None else sys.stdout)
         if self.out is not None:
             print(self.out)
 
@@ -227,6 +264,8 @@ class Export:
 
     def run(self) -> None:
         """Export, and say where it is."""
+        if self.out.suffix.lower() != ".onnx":
+            raise ValueError(f"{self.out}: ONNX files end in .onnx: name it {self.out.stem or 'model'}.onnx.")
         from invariantnet.app.backbones import resolve_own_backbone
         from invariantnet.estimator import load_estimator
 

@@ -1,0 +1,168 @@
+"""How long a comparison will take, from timing a few steps of each model before it starts."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import joblib
+import torch
+
+from invariantnet._system.progress import Work, say, working
+from invariantnet._system.torch_state import seeded
+from invariantnet.data.arrays import read
+from invariantnet.data.examples import Examples
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.race import Evidence
+from invariantnet.inference.rules import plan_blocks
+from invariantnet.inference.scoring import MakeNetwork
+from invariantnet.likelihoods import Likelihood
+from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.training.calibrated import FOLDS
+from invariantnet.uncertainty import training_steps
+
+TIMED_STEPS = 3
+"""Steps of the optimizer that are timed for a model; the quickest counts, as the first ones fill caches."""
+SHARE = 0.6
+"""Share of the networks that a race trains in the end: hopeless models and symmetries are dropped on the way, and
+open verdicts get more networks. Measured on images, sequences, tables and sets of 200 to 5,000 examples."""
+
+
+WORTH_PROCESSES = 30.0
+"""CPU seconds of a comparison from which on `n_jobs=-1` starts processes, which takes each of them several."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Processor time that lies ahead, in seconds."""
+
+    symmetries: int
+    models: int
+    hypotheses: int
+    comparison: float
+    final: float
+
+    @property
+    def words(self) -> str:
+        """What will be compared, and how long that and the final network will take."""
+        models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
+        return (
+            f"{self.symmetries} symmetries, {models}: {self.hypotheses} hypotheses. Estimated from a few steps of "
+            f"each: {duration(self.comparison)} of CPU time to compare them, then {duration(self.final)} for the "
+            "final network."
+        )
+
+
+def duration(seconds: float) -> str:
+    """Say a time in words.
+
+    >>> duration(4.2), duration(47.0), duration(200.0), duration(9000.0)
+    ('about 5 seconds', 'about 50 seconds', 'about 3 minutes', 'about 2.5 hours')
+    """
+    if seconds < 90:
+        step = 5 if seconds < 20 else 10
+        return f"about {max(step, round(seconds / step) * step)} seconds"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} minutes"
+    return f"about {seconds / 3600:.2g} hours"
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """A comparison that lies ahead.
+
+    Args:
+        make_network: Makes the untrained network of a hypothesis.
+        hypotheses: What will be compared.
+        examples: The data.
+        likelihood: Log density of the targets.
+    """
+
+    make_network: MakeNetwork
+    hypotheses: Sequence[Hypothesis]
+    examples: Examples
+    likelihood: Likelihood
+
+
+def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> tuple[Evidence, Work]:
+    """Say what will be compared and how long it will take, and start processes only where they are worth it.
+
+    Args:
+        ahead: What will be compared.
+        config: How the evidence is gathered.
+        visible: Whether to say anything.
+
+    Returns:
+        The same, with the number of processes; and the work that lies ahead.
+    """
+    if not visible and config.n_jobs > 0:
+        return config, Work("comparing")
+    with working("timing a few steps of each model", visible=visible):
+        estimate = estimate_cost(ahead, config)
+    say(estimate.words, visible=visible)
+    worth = config.n_jobs > 0 or estimate.comparison > WORTH_PROCESSES
+    config = replace(config, n_jobs=config.n_jobs if worth else 1)
+    what = f"comparing {estimate.hypotheses} hypotheses"
+    return config, Work(what, estimate.comparison / joblib.effective_n_jobs(config.n_jobs))
+
+
+def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
+    """Time a few steps of each model with its smallest and its largest symmetry, and add up.
+
+    Args:
+        ahead: What will be compared.
+        config: How the evidence is gathered.
+
+    Returns:
+        The estimate. Nothing that is drawn later depends on it.
+    """
+    hypotheses, examples = ahead.hypotheses, ahead.examples
+    seconds = _seconds_per_step(ahead)
+    blocks = plan_blocks(len(examples), config.first_block, config.growth)
+    starts = [max(1, block.start * (FOLDS - 1) // FOLDS) for block in blocks]
+    every = sum(seconds[h] * h.model.training.steps(n) for h in hypotheses for n in starts)
+    final = [
+        seconds[h]
+        * training_steps(h.model.final, len(examples), "none")
+        * h.model.final.batch_size
+        / h.model.training.batch_size
+        for h in hypotheses
+    ]
+    return Estimate(
+        symmetries=len({h.symmetry.name for h in hypotheses}),
+        models=len({h.model.name for h in hypotheses}),
+        hypotheses=len(hypotheses),
+        comparison=SHARE * config.n_networks * every,
+        final=sorted(final)[len(final) // 2],
+    )
+
+
+def _seconds_per_step(ahead: Ahead) -> dict[Hypothesis, float]:
+    """Seconds of one step for every hypothesis; between two timed numbers of copies by interpolation."""
+    found: dict[Hypothesis, float] = {}
+    for name in dict.fromkeys(h.model.name for h in ahead.hypotheses):
+        ours = sorted((h for h in ahead.hypotheses if h.model.name == name), key=_copies)
+        ends = [ours[0], ours[-1]] if _copies(ours[-1]) > _copies(ours[0]) else [ours[0]]
+        timed = [_time_step(ahead, h) for h in ends]
+        slope = (timed[-1] - timed[0]) / max(1, _copies(ours[-1]) - _copies(ours[0]))
+        found |= {h: timed[0] + slope * (_copies(h) - _copies(ours[0])) for h in ours}
+    return found
+
+
+def _copies(hypothesis: Hypothesis) -> int:
+    return min(hypothesis.copies, SAMPLED)
+
+
+def _time_step(ahead: Ahead, hypothesis: Hypothesis) -> float:
+    examples = ahead.examples
+    with seeded(0), torch.enable_grad():
+        network = ahead.make_network(hypothesis).to(examples.device).train()
+        optimizer = torch.optim.AdamW(network.parameters(), lr=1e-6)
+        part = examples[torch.arange(min(hypothesis.model.training.batch_size, len(examples)))]
+        x, times = read(part.x), []
+        for _ in range(TIMED_STEPS + 1):
+            start = time.process_time()
+            optimizer.zero_grad()
+            (-ahead.likelihood.objective(network(x), part.y).mean()).backward()
+            optimizer.step()
+            times.append(time.process_time() - start)
+    return min(times[1:])

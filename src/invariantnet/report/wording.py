@@ -1,0 +1,111 @@
+"""What a page says first: the verdict, what it means, and what to do with it, without group theory."""
+
+from invariantnet.estimator.persistence import ModelRecord
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.report.evaluation import Evaluation
+from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.plain import both_names, plain_name
+
+CERTAIN = 0.9995
+"""Probability from which on a headline leaves it out, because it would read 1.000."""
+
+
+def headline(posterior: SymmetryPosterior, chosen: str) -> str:
+    """Say the verdict in one short sentence.
+
+    Args:
+        posterior: What was found.
+        chosen: Name of the symmetry of the final network.
+    """
+    if not posterior.learned:
+        return "No network has learned to predict the labels, so they say nothing about symmetries."
+    p, named = posterior.certainty, both_names(posterior.favourite)
+    found = f"{named}, with probability {p:.3f}" if p < CERTAIN else named
+    if posterior.strength == "inconclusive":
+        return f"The data does not decide: {found} is the favourite."
+    sentence = (
+        f"The data has {found}." if posterior.favourite == TRIVIAL else f"The data is symmetric under {found}."
+    )
+    if chosen != posterior.favourite:
+        sentence += f" Within the tolerance, the network is invariant to {both_names(chosen)}."
+    return sentence
+
+
+def meaning(posterior: SymmetryPosterior) -> str:
+    """Say what the verdict means for the labels."""
+    if not posterior.learned:
+        return "No network predicts better than a guess that ignores the inputs."
+    if posterior.strength == "inconclusive":
+        return "Several symmetries predict the labels almost equally well."
+    name = plain_name(posterior.favourite)
+    if posterior.favourite == TRIVIAL:
+        return "Moving an input in any of the ways that were compared may change its label."
+    return f"Labels stay the same under {name}: what tells such copies of an input apart does not matter here."
+
+
+def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
+    """List what a colleague should do now.
+
+    Args:
+        posterior: What was found.
+        chosen: Name of the symmetry of the final network.
+    """
+    if posterior.next_steps:
+        return tuple(f"{step[:1].upper()}{step[1:]}." for step in posterior.next_steps)
+    use = (
+        "Predict new inputs with invariantnet predict RUN DATA, where RUN is the folder of this page, or take the "
+        "network elsewhere with invariantnet export RUN model.onnx."
+    )
+    if chosen == TRIVIAL:
+        return (
+            use,
+            "Do not add such copies to your training data: they would cost accuracy.",
+            "A symmetry that was not compared may still be there: name it as a candidate.",
+        )
+    return (
+        use,
+        f"You need not add copies of your data made by {plain_name(chosen)}: the network treats them alike.",
+        "Keep new inputs like these: the verdict is about the data that was given.",
+    )
+
+
+def invariance(model: ModelRecord) -> str:
+    """Say how invariant the final network is; the subject of the sentence is the network."""
+    named = plain_name(model.chosen)
+    if model.chosen == TRIVIAL and model.parameters.method != "paper":
+        return "has no symmetry built in"
+    if model.exact:
+        return f"is exactly invariant to {named}"
+    if model.parameters.method == "paper":
+        return f"mixes weight-sharing schemes, most of all {named}, so it is not exactly invariant,"
+    if model.deviation is not None:
+        changes = f"its predictions change by {model.deviation} (measured)"
+        return f"is nearly invariant to {named}: inside the range, {changes},"
+    return f"is averaged over {SAMPLED} sampled elements of {named}, so it is nearly invariant to it,"
+
+
+def quality(evaluation: Evaluation, *, classes: bool) -> str:
+    """Say how good the final network is on the test data."""
+    share, count = 100 * evaluation.accuracy.chosen[TRIVIAL], f"{evaluation.test_examples:,} test examples"
+    if classes:
+        return f"and is right on {share:.1f} % of {count}."
+    error = evaluation.scores["mean_absolute_error"]
+    return f"and explains {share:.1f} % of the variance of {count}, with a mean absolute error of {error:.3g}."
+
+
+def network_names(chosen: str) -> dict[str, str]:
+    """Headings of the networks that a visitor can try."""
+    named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
+    return {"chosen": named, "baseline": "the same network without the symmetry"}
+
+
+def second_opinion(posterior: SymmetryPosterior) -> str:
+    """Say whether Laplace's approximation agrees."""
+    if posterior.second_opinion == posterior.favourite:
+        return "It agrees with the posterior."
+    other, ours = both_names(posterior.second_opinion or TRIVIAL), both_names(posterior.favourite)
+    return (
+        f"It disagrees: it favours {other}, where held-out predictions favour {ours}. It judges networks by the "
+        "labels they learned from, so rely on it less."
+    )
