@@ -86,6 +86,7 @@ def test_a_log_is_never_silent_for_long_and_tells_the_time_left_from_the_start(c
 
 def test_a_log_never_runs_backwards(capsys, monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "RARER", 0.0)
     with progress.meter("training", visible=True) as update:
         for done in (0.2, 0.1, 0.9, 0.5):
             update(done, "")

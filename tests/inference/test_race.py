@@ -296,6 +296,7 @@ def test_progress_is_the_share_of_the_work():
 
 def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch, open_by_networks):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "RARER", 0.0)
     x, y = corner_problem(120, 0, symmetric=True)
     config = replace(ONE, n_networks=2, sure=1.1, growth=2.0, margin=np.inf)
     monkeypatch.setattr(race, "has_learned", lambda *_: True)

@@ -132,7 +132,7 @@ def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
         models=len({h.model.name for h in hypotheses}),
         hypotheses=len(hypotheses),
         comparison=SHARE * config.n_networks * every,
-        final=sorted(final)[len(final) // 2],
+        final=sorted(final)[3 * len(final) // 4],
     )
 
 
