@@ -1,0 +1,1 @@
+"""Pretrained bodies, own networks and large images."""

