@@ -18,7 +18,7 @@ from studies.framework.registry import NAMES, load
 
 TEMPLATES = Path(__file__).parent
 """Where the templates are."""
-PAGES = ("reproduction", "beyond", "truth", "ranges", "speed", "reliability")
+PAGES = ("reproduction", "beyond", "truth", "ranges", "backbones", "speed", "reliability")
 """Names of the templates, and of the pages in `docs/`."""
 
 README_TABLES = {"posterior": {"method": "evidence"}, "calibration": {}}
