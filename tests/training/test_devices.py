@@ -135,6 +135,26 @@ def test_a_regressor(uncertainty):
     assert (reg.predict(X) < high).all()
 
 
+def test_a_pretrained_body(tmp_path):
+    with seeded(0):
+        body = nn.Sequential(nn.Flatten(), nn.Linear(16, 6), nn.ReLU())
+    backbone = inv.nn.Pretrained(body, preprocess=lambda x: 2 * x)
+    clf = InvariantClassifier(**SMALL, backbone=backbone).fit(X, Y)
+    assert device_of(next(clf.network_.parameters())) == GPU
+    assert device_of(body[1].weight) == CPU
+    clf.save(tmp_path)
+    again = InvariantClassifier.load(tmp_path, backbone=backbone)
+    np.testing.assert_allclose(again.predict_proba(X), clf.predict_proba(X), atol=1e-5)
+    assert clf.restricted_to("trivial", X).predict_proba(X).shape == (48, 2)
+
+
+def test_a_pretrained_body_that_is_trained_further():
+    with seeded(0):
+        body = nn.Sequential(nn.Flatten(), nn.Linear(16, 6), nn.ReLU())
+    clf = InvariantClassifier(**SMALL, backbone=inv.nn.Pretrained(body, unfreeze=True)).fit(X, Y)
+    assert device_of(next(clf.network_.parameters())) == GPU
+
+
 def test_many_classes_have_a_curvature():
     output = torch.rand(5, 20, device="cuda")
     assert Categorical().curvature_roots(output).device == GPU

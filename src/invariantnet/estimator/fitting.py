@@ -109,7 +109,7 @@ class Fitter(NetworkMaker):
         folder = Path(folder) / f"{copies.digest}-{about}-{self.fingerprint_[:16]}"
         seen = SeenCopies(folder, len(examples), copies)
         what = f"passing {len(examples) * copies.count:,} copies of {len(examples):,} inputs through the body"
-        body = self.backbone.extractor().to(examples.device)
+        body = self.backbone.extractor(examples.device)
         with (
             meter(what, visible=self.verbose > 0) as update,
             timed(self.__dict__.setdefault("cpu_seconds_", {}), "body"),

@@ -85,9 +85,15 @@ class Pretrained:
             copy.deepcopy(body), nn.Sequential(Standardize.identity(features), make_head(features, outputs))
         )
 
-    def extractor(self) -> "Body":
-        """The body as a module from inputs to features, with the user's own weights."""
-        return Body(self.body, self.head, self.preprocess)
+    def extractor(self, device: torch.device | None = None) -> "Body":
+        """The body as a module from inputs to features.
+
+        Args:
+            device: Where it computes; by default where the user's body is. Elsewhere it is a copy, so that the
+                user's body stays where it is.
+        """
+        own = Body(self.body, self.head, self.preprocess)
+        return own if device in (None, own.device) else copy.deepcopy(own).to(device)
 
     def digest(self, input_shape: tuple[int, ...]) -> str:
         """Recognise the body, its preprocessing and their versions by what they make of a random input."""

@@ -1,0 +1,57 @@
+"""The same bits of behaviour on a real GPU, where there is one; `test_devices` pretends one elsewhere."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import invariantnet as inv
+from invariantnet import InvariantClassifier, check_invariance
+from invariantnet._system.torch_state import seeded
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+
+SHAPE = (1, 6, 6)
+CLOSE = 1e-3
+"""Probabilities of two devices differ by rounding; networks are compared after loading, not after two trainings."""
+
+
+def examples(n=120):
+    with seeded(0):
+        x = torch.rand(n, 36)
+    return x.numpy(), (x[:, :18].mean(1) > x[:, 18:].mean(1)).numpy()
+
+
+def own(shape, outputs):
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, outputs))
+
+
+def body():
+    with seeded(0):
+        return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"backbone": "mlp"},
+        {"backbone": "cnn"},
+        {"backbone": own},
+        {"backbone": inv.nn.Pretrained(body())},
+        {"backbone": inv.nn.Pretrained(body(), unfreeze=True)},
+        {"backbone": "mlp", "uncertainty": "laplace"},
+        {"backbone": "mlp", "symmetries": ["rotation:30"]},
+    ],
+    ids=str,
+)
+def test_a_fit_on_the_gpu_predicts_on_the_cpu(options, tmp_path, brief_comparison):
+    x, y = examples()
+    settings = {"symmetries": ["rot90"], "n_networks": 1, "epochs": 2, "hidden": 8, "random_state": 0} | options
+    clf = InvariantClassifier(input_shape=SHAPE, device="cuda", **settings).fit(x, y)
+    assert next(clf.network_.parameters()).is_cuda
+    clf.save(tmp_path)
+    given = options["backbone"] if callable(options["backbone"]) else None
+    again = InvariantClassifier.load(tmp_path, backbone=given)
+    np.testing.assert_allclose(again.predict_proba(x), clf.predict_proba(x), atol=CLOSE)
+    if clf.deviation_ is None:
+        assert check_invariance(clf.network_, clf.symmetry_, torch.from_numpy(x).cuda()) < CLOSE
