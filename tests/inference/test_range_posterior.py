@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import invariantnet as inv
+from invariantnet.inference.bootstrap import bootstrap_probabilities, network_spread
 from invariantnet.inference.kinds import equal_kinds, kind_of, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import quantile, range_posteriors
@@ -87,3 +88,35 @@ def test_neighbouring_rungs_do_not_leave_a_verdict_open():
     )
     assert sure.strength == "decisive"
     assert "rotations (rotation), up to about 45°" in sure.verdict
+
+
+def test_errors_of_networks_spread_over_rungs_and_not_between_kinds():
+    names = ("trivial", "rotation:15", "rotation:30", "rotation:60")
+    symmetries = [inv.symmetry(n, shape=(8, 8)) for n in names]
+    asked = []
+
+    def among(some):
+        asked.append(list(some))
+        return [0.2, 0.3, 0.5]
+
+    found = range_posteriors(symmetries, (0.4, 0.6, 0.0, 0.0), (0.0,) * 4, among)["rotation"]
+    assert asked == [[1, 2, 3]]
+    assert found.probabilities == pytest.approx((0.4, 0.12, 0.18, 0.3))
+
+
+def test_the_spread_of_networks_is_what_hypotheses_do_not_share():
+    rng = np.random.default_rng(0)
+    own, shared, level = rng.normal(0, 3, (200, 4)), rng.normal(0, 50, 4), rng.normal(0, 50, (200, 1))
+    assert network_spread(level + shared + own) == pytest.approx(3 / 2, rel=0.1)
+    assert network_spread(level + shared) == pytest.approx(0, abs=1e-9)
+    assert network_spread(own[:, :1]) == network_spread(own[:1]) == 0
+
+
+def test_an_error_of_the_evidence_makes_neighbours_probable():
+    pointwise = np.zeros((2, 1, 50))
+    pointwise[1] = -0.1
+    log_prior = np.log([0.5, 0.5])
+    sure = bootstrap_probabilities(pointwise, log_prior, 0)
+    open_ = bootstrap_probabilities(pointwise, log_prior, 0, spread=5.0)
+    assert sure[1] == pytest.approx(1 / (1 + np.exp(5)))
+    assert open_[1] == pytest.approx(0.25, abs=0.04), "P(N(0, 50) > 5), softened"

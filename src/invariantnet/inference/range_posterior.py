@@ -1,6 +1,6 @@
 """How far a range reaches: the posterior over the rungs of one ladder, its median, its interval, and words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,8 +53,15 @@ class RangePosterior:
         return f"{number}{self.unit}" if self.unit in ("", "°") else f"{number} {self.unit}"
 
 
+Spread = Callable[[Sequence[int]], Sequence[float]]
+"""Probabilities of some of the symmetries, given that one of them is right."""
+
+
 def range_posteriors(
-    symmetries: Sequence[AnySymmetry], probabilities: Sequence[float], log_evidence: Sequence[float]
+    symmetries: Sequence[AnySymmetry],
+    probabilities: Sequence[float],
+    log_evidence: Sequence[float],
+    among: Spread | None = None,
 ) -> dict[str, RangePosterior]:
     """Sum up what the comparison says about each family of ranges.
 
@@ -62,12 +69,22 @@ def range_posteriors(
         symmetries: What was compared.
         probabilities: Probability of each.
         log_evidence: Log evidence of each.
+        among: How the probability of some range is spread over rungs; by default as the probabilities are.
 
     Returns:
         The posterior over the values of each family that was compared, by its name.
     """
     families = {e.family.name: e.family for s in symmetries if isinstance(s, Range) for e in s.extents}
-    return {name: _posterior(f, symmetries, probabilities, log_evidence) for name, f in families.items()}
+    found = {}
+    for name, family in families.items():
+        reaching = [k for k, s in enumerate(symmetries) if value_of(s, family) > family.none]
+        spread = list(probabilities)
+        if among is not None:
+            some = sum(probabilities[k] for k in reaching)
+            for k, share in zip(reaching, among(reaching), strict=True):
+                spread[k] = some * share
+        found[name] = _posterior(family, symmetries, spread, log_evidence)
+    return found
 
 
 def value_of(symmetry: AnySymmetry, family: Family) -> float:
