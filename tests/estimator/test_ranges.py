@@ -77,7 +77,7 @@ def test_the_posterior_says_how_far_the_range_reaches(fitted):
     assert (turns.family, turns.unit, turns.values) == ("rotation", "°", (0.0, 45.0))
     assert sum(turns.probabilities) == pytest.approx(1)
     assert turns.median == 45
-    assert "hflip+rotation, up to about 45°" in fitted.posterior_.verdict
+    assert "(hflip+rotation), up to about 45°" in fitted.posterior_.verdict
 
 
 def test_what_is_saved_comes_back(fitted, tmp_path):

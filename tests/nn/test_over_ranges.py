@@ -56,6 +56,54 @@ def test_batches_are_split_so_that_memory_stays_bounded(monkeypatch):
         torch.testing.assert_close(averaged(X), whole)
 
 
+class Counting(torch.nn.Module):
+    """Remembers how many inputs it was called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.calls = torch.nn.Linear(64, 3), []
+
+    def forward(self, x):
+        self.calls.append(len(x))
+        return self.linear(x)
+
+
+def test_a_training_step_learns_from_drawn_copies_and_a_prediction_from_all():
+    range_ = turns("rotation:180")
+    averaged = Symmetrized(Counting(), [range_], "outputs", drawn=4)
+    averaged.train()(X).sum().backward()
+    averaged.eval()(X)
+    assert averaged.module.calls == [4 * len(X), range_.copies * len(X)]
+    assert float(averaged.module.linear.weight.grad.abs().max()) > 0
+
+
+def test_few_copies_and_groups_are_not_drawn():
+    for symmetry in (turns("rotation:0"), turns("rot90")):
+        averaged = Symmetrized(Counting(), [symmetry], "outputs", drawn=2).train()
+        averaged(X)
+        assert averaged.module.calls == [symmetry.copies * len(X)]
+
+
+def test_memory_of_a_training_step_does_not_grow_with_the_copies():
+    shape = (3, 224, 224)
+    range_ = inv.symmetry("hflip+rotation:180", shape=shape)
+    averaged = Symmetrized(Largest(), [range_], "outputs", input_shape=shape, drawn=4).train()
+    averaged(torch.rand(2, range_.dim)).sum().backward()
+    assert averaged.module.largest == 2 * 4 * range_.dim < 2 * range_.copies * range_.dim
+
+
+class Largest(torch.nn.Module):
+    """Remembers the largest number of values that it was called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.head, self.largest = torch.nn.Linear(3, 2), 0
+
+    def forward(self, x):
+        self.largest = max(self.largest, x.numel())
+        return self.head(x.mean((-2, -1)))
+
+
 def test_gradients_reach_the_first_layer():
     averaged = Symmetrized(network(), [turns()])
     averaged(X).sum().backward()

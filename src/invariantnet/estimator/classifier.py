@@ -62,7 +62,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         posterior_: The `SymmetryPosterior`.
         symmetry_: The symmetry that the network is invariant to.
         placement_: Where the network is averaged: `"outputs"` instead of `"features"` if your own backbone has no
-            layer before which copies can be pooled.
+            layer before which copies can be pooled. Networks of ranges always average their outputs.
         candidates_: Every symmetry that was compared.
         hypotheses_: Every symmetry with every model that suits it.
         network_: The fitted torch module; a `Symmetrized` has `fold()` for plain layers.

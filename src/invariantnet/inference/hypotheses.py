@@ -7,7 +7,7 @@ from typing import overload
 
 import numpy as np
 
-from invariantnet.inference.models import Model, models_for, native_models, native_part
+from invariantnet.inference.models import Model, models_for, native_models, native_part, trained_on_draws
 from invariantnet.symmetries.catalogue import SIGN, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
@@ -130,6 +130,8 @@ def all_hypotheses(
         The hypotheses, in the order of the symmetries.
     """
     usual = models_for(backbone, shape)
+    if any(isinstance(symmetry, Range) for symmetry in symmetries):
+        usual = tuple(map(trained_on_draws, usual))
     found = []
     for symmetry in symmetries:
         part = None if callable(backbone) or isinstance(symmetry, Range) else native_part(symmetry, shape)

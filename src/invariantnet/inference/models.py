@@ -175,6 +175,19 @@ def native_models(part: Group, shape: tuple[int, ...]) -> tuple[Model, ...]:
     return (NATIVE[name], *SORTED) if single_numbers else (NATIVE[name],)
 
 
+def trained_on_draws(model: Model) -> Model:
+    """The model for a comparison with ranges, whose steps learn from a few random copies of an example.
+
+    Args:
+        model: A model.
+
+    Returns:
+        The same with at least twice as many steps on few examples: with fewer, wide ranges are not learned yet.
+    """
+    training = model.training
+    return replace(model, training=replace(training, min_steps=2 * training.min_steps))
+
+
 def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:
     """Find the part of a large group that some network is invariant to by construction.
 

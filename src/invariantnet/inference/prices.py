@@ -19,8 +19,9 @@ from invariantnet.training.loop import EVALUATION_BATCH, predict
 PRICED = 1000
 """Examples of a block on which the accuracy under each symmetry is measured: enough for a standard error of at
 most 1.6 percentage points."""
-PRICED_IN_ALL, FEWEST_PRICED = 8000, 250
-"""With many symmetries, examples are fewer, so that moving them takes a small part of the time of training."""
+PREDICTED_IN_ALL, FEWEST_PRICED = 16_000, 125
+"""With many symmetries, or many copies of an input, examples are fewer: so many copies are predicted in all, which
+takes a small part of the time of training. The fewest examples have a standard error of 4.5 percentage points."""
 POSES = 64
 """Random transformations of a range by which inputs are moved, each of them an equal share of the inputs."""
 
@@ -71,6 +72,16 @@ def prices(
         loss = float(part.sum(1).max() - part[k].sum()) / part.shape[1]
         found.append(Price(symmetry.name, symmetry.copies, loss, accuracy[k], symmetry.size))
     return found
+
+
+def priced_examples(symmetries: int, copies: int) -> int:
+    """Number of examples on which the accuracy of a network under each symmetry is measured.
+
+    Args:
+        symmetries: Symmetries that move the inputs.
+        copies: Copies that the network makes of an input.
+    """
+    return max(FEWEST_PRICED, min(PRICED, PREDICTED_IN_ALL // max(1, symmetries * copies)))
 
 
 def predict_moved(

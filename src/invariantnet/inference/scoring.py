@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from invariantnet.data.arrays import DiskArray
 from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
-from invariantnet.inference.prices import FEWEST_PRICED, PRICED, PRICED_IN_ALL, predict_moved
+from invariantnet.inference.prices import predict_moved, priced_examples
 from invariantnet.likelihoods import Likelihood
+from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.calibrated import train_and_calibrate
 from invariantnet.training.loop import predict
@@ -91,7 +92,7 @@ class Scorer:
                 RuntimeWarning,
                 stacklevel=2,
             )
-        shown = block[: max(FEWEST_PRICED, min(PRICED, PRICED_IN_ALL // max(1, len(moved_by))))]
+        shown = block[: priced_examples(len(moved_by), min(hypothesis.copies, SAMPLED))]
         moved = {g.name: self.predict_moved(trained, g, shown.x, self.likelihood) for g in moved_by}
         accuracy = {
             name: self.likelihood.score(predicted, shown.y)

@@ -66,6 +66,8 @@ class Symmetrized(Mixture):
         head: Name of the layer before which `features` averages, such as `"classifier.1"`. By default, that is
             the last layer of a sequence, and the last linear layer that is called of any other network. If there
             is none, outputs are averaged instead, with a warning; `averages` tells which.
+        drawn: Number of random copies of an input that a training step learns from, with placement `outputs` and a
+            range; None takes all copies. Predictions always average over all of them.
 
     Raises:
         ValueError: If the arguments contradict each other.
@@ -95,6 +97,7 @@ class Symmetrized(Mixture):
         outputs: int = 1,
         native: Group | None = None,
         head: str | None = None,
+        drawn: int | None = None,
     ) -> None:
         super().__init__()
         if not symmetries:
@@ -107,7 +110,7 @@ class Symmetrized(Mixture):
         self.symmetries = tuple(symmetries)
         self.names = tuple(s.name for s in symmetries)
         shape = _several_axes(input_shape, symmetries[0])
-        averaging = self.averaging = Averaging(pool, probabilities, sampled, seed, shape, native, head)
+        averaging = self.averaging = Averaging(pool, probabilities, sampled, seed, shape, native, head, drawn)
         self.averages: Placement = placement
         """Where the network is averaged: the placement that was asked for, or `outputs` if there is no head."""
         try:
@@ -183,6 +186,7 @@ class Symmetrized(Mixture):
             input_shape=how.input_shape,
             native=how.native,
             head=how.head,
+            drawn=how.drawn,
         )
         network.calibrate = self.calibrate
         return network.train(self.training)

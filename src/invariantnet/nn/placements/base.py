@@ -29,6 +29,7 @@ class Averaging:
         input_shape: Shape in which the network takes an input; None if it takes flat inputs.
         native: A subgroup that the network is invariant to by construction.
         head: Name of the layer before which features are pooled; None finds it.
+        drawn: Random copies along a range that a training step of `outputs` learns from; None takes all copies.
 
     """
 
@@ -39,6 +40,7 @@ class Averaging:
     input_shape: tuple[int, ...] | None
     native: Group | None = None
     head: str | None = None
+    drawn: int | None = None
 
     def measure(self, symmetries: Sequence[Group]) -> Measure:
         """The transformations to average over: one per coset of what the network is invariant to already."""
@@ -173,8 +175,12 @@ class OverElements(BasePlacement):
 
         """
         copies = self.range.act(x) if self.range is not None else transform(x, self.elements[used], self.signed)
+        return self.in_shape(copies), copies.shape[:-1]
+
+    def in_shape(self, copies: Float[Tensor, "*batch n dim"]) -> Float[Tensor, "copies *shape"]:
+        """Line up flat copies along one axis, in the shape that the network takes."""
         flat = copies.flatten(0, -2)
-        return flat if self.input_shape is None else flat.unflatten(-1, self.input_shape), copies.shape[:-1]
+        return flat if self.input_shape is None else flat.unflatten(-1, self.input_shape)
 
     def mean(
         self, values: Float[Tensor, "*batch n features"], weights: Float[Tensor, "n ..."]
