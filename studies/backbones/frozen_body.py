@@ -26,7 +26,7 @@ SURE = 0.9
 """Probability from which on a verdict counts as sure."""
 TARGET = 1.2
 """Most CPU time of a verdict, in units of that of the passes through the body."""
-SIDE = 96
+SIDE = 64
 """Pixels of the side of a crop."""
 TRUTH = {"trivial": "trivial", "mirrored": "hflip", "turned": "rot90", "posed": "trivial"}
 """What is true of images in these poses; else the poses are named by it."""
@@ -147,8 +147,8 @@ def _digits(seed: int) -> list[FrozenRecipe]:
 
 def _photographs(seed: int) -> list[FrozenRecipe]:
     return [
-        FrozenRecipe("photographs", "mirrored", 300, seed=seed),
         FrozenRecipe("photographs", "mirrored", 1000, LADDER, seed=seed),
+        FrozenRecipe("photographs", "mirrored", 300, seed=seed),
     ]
 
 
@@ -157,7 +157,7 @@ STUDY = Study(
     question=__doc__,
     record=Record,
     run=run,
-    parts={"digits": Part(_digits), "photographs": Part(_photographs, lacks=missing_photographs)},
+    parts={"photographs": Part(_photographs, lacks=missing_photographs), "digits": Part(_digits)},
     table=table,
     claims=claims,
     alone=True,

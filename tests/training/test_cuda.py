@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 
 SHAPE = (1, 6, 6)
 CLOSE = 1e-3
-"""Probabilities of two devices differ by rounding; networks are compared after loading, not after two trainings."""
+"""Probabilities of two devices differ by rounding; networks are compared after loading, not trained twice."""
 
 
 def examples(n=120):

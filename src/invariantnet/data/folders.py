@@ -3,22 +3,22 @@
 Every fault is a ValueError that names the file and the remedy.
 """
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from invariantnet._system.sizes import must_fit
 from invariantnet.choices import Color
+from invariantnet.data.arrays import DiskArray
 from invariantnet.data.conversion import LabelledArrays, to_dataset, to_inputs
+from invariantnet.data.image_cache import IN_MEMORY, cached_images
 from invariantnet.data.images import check_size, image_files, is_grey, read_image
 from invariantnet.data.records import Dataset, NewInputs
 
 PARTS = {"train", "training", "test", "testing", "val", "valid", "validation"}
 """Names of folders that are parts of the data, so that they cannot be meant as classes."""
-
-BYTES_PER_NUMBER = 5
-"""Memory that a number of an image takes: a byte, and the same in single precision."""
 
 
 def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color = "auto") -> Dataset:
@@ -48,7 +48,7 @@ def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color
             raise ValueError(f"{folder}: no images of a known kind: remove the folder or fill it.")
     if color == "auto":
         color = "grey" if all(is_grey(file) for file in files) else "rgb"
-    x = _read_images(path, files, size, color)
+    x = _read_images(files, size, color)
     y = np.array([folder.name for folder, images in found.items() for _ in images])
     return to_dataset(path, LabelledArrays(x, y), x.shape[1:])
 
@@ -78,29 +78,38 @@ def read_folder_inputs(
         raise ValueError(f"{path}: no images in it: name a folder of images.")
     if color == "auto":
         color = "grey" if len(shape) == 2 or shape[0] == 1 else "rgb"
-    inputs = []
-    for file in files:
-        image = read_image(file, size or (shape[-2], shape[-1]), color)
-        inputs.append(to_inputs(file, "x", image[None], shape)[0])
+    size = size or (shape[-2], shape[-1])
+    inputs: np.ndarray | DiskArray
+    if 4 * math.prod(shape) * len(files) > IN_MEMORY:
+        inputs = to_inputs(path, "x", cached_images(files, size, color, _decoded(files, size, color)), shape)
+    else:
+        each = ((file, read_image(file, size, color)) for file in files)
+        inputs = np.stack([np.asarray(to_inputs(file, "x", image[None], shape))[0] for file, image in each])
     names = [file.relative_to(path if path.is_dir() else path.parent) for file in files]
     inside = all(len(name.parts) > 1 for name in names)
     labels = np.array([name.parts[0] for name in names]) if inside else None
-    return NewInputs([str(name) for name in names], np.stack(inputs), labels)
+    return NewInputs([str(name) for name in names], inputs, labels)
 
 
-def _read_images(path: Path, files: Sequence[Path], size: tuple[int, int] | None, color: Color) -> np.ndarray:
-    """Read images into one array of bytes, whose size is checked when the first image is known."""
-    images: list[np.ndarray] = []
+def _read_images(files: Sequence[Path], size: tuple[int, int] | None, color: Color) -> np.ndarray:
+    """Read images into one array of bytes: in memory if they are few, else on disk, where they stay decoded."""
+    images = _decoded(files, size, color)
+    first = next(images)
+    if 4 * first.size * len(files) <= IN_MEMORY:
+        return np.stack([first, *images])
+    return cached_images(files, size, color, itertools.chain([first], images))
+
+
+def _decoded(files: Sequence[Path], size: tuple[int, int] | None, color: Color) -> Iterator[np.ndarray]:
+    """Read one image after another; all must have the size of the first."""
+    shape: tuple[int, ...] | None = None
     for file in files:
         image = read_image(file, size, color)
-        if not images:
-            needed = BYTES_PER_NUMBER * image.size * len(files)
-            must_fit(needed, str(path), "use fewer or smaller images, or --size")
-        elif image.shape != images[0].shape:
-            (h, w), (h0, w0) = image.shape[-2:], images[0].shape[-2:]
+        if shape is not None and image.shape != shape:
+            (h, w), (h0, w0) = image.shape[-2:], shape[-2:]
             raise ValueError(
                 f"{file}: {h}×{w} pixels, but {files[0].name} has {h0}×{w0}: "
                 "resize all of them with size=(32, 32) or --size 32,32."
             )
-        images.append(image)
-    return np.stack(images)
+        shape = image.shape
+        yield image
