@@ -54,9 +54,37 @@ def discover(
         ValueError: If the data cannot be used.
     """
     x, labels, classes = _checked(X, y, alpha)
-    rng = np.random.default_rng(random_state)
+    return discover_labelled(x, labels, classes, alpha=alpha, seed=random_state, verbose=verbose)
+
+
+def discover_labelled(
+    x: Float64[np.ndarray, "n dim"],
+    y: Shaped[np.ndarray, " n"],
+    classes: int | None,
+    *,
+    alpha: float,
+    seed: int | None,
+    verbose: int = 0,
+) -> Discovery:
+    """Discover symmetries of inputs and labels that were checked already.
+
+    Args:
+        x: Inputs.
+        y: Class numbers, or real labels.
+        classes: Number of classes; None for real labels.
+        alpha: Largest expected share of false discoveries.
+        seed: Seed of the split and of the search.
+        verbose: 1 to show progress on standard error.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ValueError: If too many inputs vary.
+    """
+    rng = np.random.default_rng(seed)
     order = rng.permutation(len(x))
-    examples = Labelled(x[order], labels[order], classes)
+    examples = Labelled(x[order], y[order], classes)
     first = round(PROPOSING * len(x))
     live = inputs_that_vary(examples.x[:first]) if len(x) >= FEWEST else np.zeros(x.shape[1], bool)
     if live.sum() > MOST_INPUTS:

@@ -21,6 +21,7 @@ from invariantnet.data.arrays import DiskArray, as_inputs, blocks, has_both_sign
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
+from invariantnet.estimator.discovering import discover_candidates
 from invariantnet.estimator.fitting import Fitter
 from invariantnet.estimator.invariance import network_deviation, restricted, restriction_words
 from invariantnet.estimator.stored import Backbone
@@ -30,11 +31,13 @@ from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates
 from invariantnet.nn import Ensemble
 from invariantnet.nn.symmetrized import NO_HEAD
+from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.ranges import AnySymmetry
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
 
 EARLIER = (
+    "discovery_",
     "trained_symmetry_",
     "restricted_to_",
     "restriction_",
@@ -158,7 +161,7 @@ class InvariantEstimator(Fitter):
         examples, seed = self._begin(X, y, sample_weight, None)
         try:
             with self._threads():
-                self._compare(examples, seed, None)
+                self._compare(self._unseen(examples), seed, None)
         finally:
             self._forget_features()
         return self.posterior_
@@ -172,6 +175,16 @@ class InvariantEstimator(Fitter):
         with working("preparing the examples", visible=self.verbose > 0):
             examples = self._prepare(X, y, sample_weight, known_fingerprint)
         return examples, seed_from(self.random_state)
+
+    def _asked(self, examples: Examples) -> str | AnySymmetry | Sequence[str | AnySymmetry]:
+        """What to compare: what the user named, or what one part of the examples discovers."""
+        self.rest_ = None
+        if not isinstance(self.symmetries, str) or self.symmetries != "discover":
+            return self.symmetries
+        classes = None if examples.y.is_floating_point() else self.outputs_
+        found = discover_candidates(examples, classes, seed_from(self.random_state))
+        self.discovery_, self.rest_ = found.discovery, found.rest
+        return found.groups or [TRIVIAL]
 
     def _threads(self) -> contextlib.AbstractContextManager[None]:
         """One thread for small networks, which gain nothing from more and lose much where other work runs too."""
@@ -197,7 +210,7 @@ class InvariantEstimator(Fitter):
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
         self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
         self.candidates_ = candidates(
-            self.symmetries, self.input_shape_, joins=self.joins, both_signs=has_both_signs(x)
+            self._asked(examples), self.input_shape_, joins=self.joins, both_signs=has_both_signs(x)
         )
         self._combine_symmetries_and_models()
         self.placement_ = self._placement_of_the_backbone()

@@ -25,6 +25,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         symmetries: Candidate symmetries, by name or as `Group` or `Range`; no symmetry is always one more. The
             name of a family of ranges, such as `"rotation"`, stands for its ladder. `"auto"` takes every group of
             the catalogue that acts on the inputs, and on images of at least 16 pixels three ranges of rotations.
+            `"discover"` takes what one half of the examples discovers; the other half compares it and its parts.
         input_shape: Shape of one input, such as (28, 28); that of `X[0]` by default.
         method: `"evidence"` trains networks for every hypothesis and compares their predictions; `"heldout"`
             learns π on held-out data, in one network for all; `"paper"` is the printed layer, for comparison.

@@ -48,6 +48,9 @@ class Fitter(NetworkMaker):
     cpu_seconds_: dict[str, float]
     """CPU seconds of each part of a fit."""
 
+    rest_: Tensor | None
+    """Numbers of the examples that did not discover the candidates; None if the user named these."""
+
     second_opinion: bool
     tolerance: float
     prior: float | Sequence[float]
@@ -56,8 +59,12 @@ class Fitter(NetworkMaker):
     verbose: int
 
     def _fit_evidence(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
-        self._compare(examples, seed, cache)
+        self._compare(self._unseen(examples), seed, cache)
         self._train_final(self.posterior_.within(self.tolerance), examples, seed)
+
+    def _unseen(self, examples: Examples) -> Examples:
+        """Examples that have not discovered the candidates; all if the user named them."""
+        return examples if self.rest_ is None else examples[self.rest_]
 
     def _compare(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
         """Race the hypotheses; sets `posterior_`."""

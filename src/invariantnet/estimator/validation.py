@@ -155,6 +155,8 @@ def check_parameters(estimator: Any) -> None:
     for symmetry in symmetries if isinstance(symmetries, Sequence) else [symmetries]:
         if not isinstance(symmetry, str | Group | Range):
             raise ValueError(f"{symmetry!r} is not a symmetry: pass names of the catalogue, a Group or a Range.")
+    if isinstance(symmetries, str) and symmetries == "discover" and estimator.method != "evidence":
+        raise ValueError("symmetries='discover' is for method 'evidence': leave method out, or name candidates.")
     shape = (1,) if estimator.input_shape is None else estimator.input_shape
     if not isinstance(shape, tuple | list) or not all(isinstance(n, int | np.integer) for n in shape):
         raise ValueError(f"input_shape is {shape!r}: pass whole numbers, such as (28, 28).")

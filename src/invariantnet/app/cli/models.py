@@ -37,7 +37,7 @@ class Fit:
     symmetries: str = "auto"
     """Candidate symmetries, with commas; `invariantnet symmetries` lists them. Symmetries that combine them are
     candidates too. `auto` takes every one that suits the inputs, such as rot90 and flips for square images; a few
-    that you name are compared faster."""
+    that you name are compared faster. `discover` takes what one half of the examples discovers."""
     task: Task = "auto"
     """What is predicted: classes or numbers. Labels with fractions are numbers, any others classes, unless you say
     so."""
@@ -124,7 +124,7 @@ class Fit:
         names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
         settings = Settings(
             data=self.data,
-            symmetries="auto" if names == ("auto",) else names,
+            symmetries=names[0] if names in (("auto",), ("discover",)) else names,
             method=self.method,
             task=self.task,
             backbone=self.backbone,
