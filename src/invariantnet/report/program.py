@@ -14,6 +14,8 @@ from invariantnet.nn.native import MeanAndMaximum, Sorted
 from invariantnet.nn.placements.base import OverElements
 from invariantnet.nn.placements.features import Features
 from invariantnet.nn.symmetrized import Symmetrized
+from invariantnet.report.warps import Map, maps_of
+from invariantnet.symmetries._affine import Affine
 
 MOST_OPERATIONS = 2 * 10**8
 """Multiplications of one prediction: a browser takes about a second for so many."""
@@ -47,19 +49,19 @@ def program(network: nn.Module, dim: int, *, half: bool) -> dict[str, Any]:
         _check_cost(body, 1)
         return {"body": body}
     placement = plain.placement
-    if not isinstance(placement, OverElements) or placement.range is not None or len(plain.symmetries) > 1:
-        raise LeftOutError("Copies of a range are interpolated, which this page cannot do by itself.")
-    if placement.elements.is_floating_point():
-        raise LeftOutError("Copies by matrices would take too much room in this page.")
+    if not isinstance(placement, OverElements) or len(plain.symmetries) > 1:
+        raise LeftOutError("A mixture of symmetries is more than this page can carry out.")
+    elements, maps = _copies(placement, dim)
     if isinstance(placement, Features) and placement.head is not None:
         raise LeftOutError("This network is no sequence of layers, so this page cannot carry it out.")
     layers = _layers(plain.module)
     head = layers[-1:] if isinstance(placement, Features) else []
     body = _operations(layers[:-1] if head else layers, x, half)
-    _check_cost(body, len(placement.elements))
+    _check_cost(body, len(elements) * len(maps))
     found: dict[str, Any] = {
         "body": body,
-        "copies": packed(placement.elements.cpu().numpy(), "<i4"),
+        "copies": packed(elements.cpu().numpy(), "<i4"),
+        "maps": maps,
         "pool": getattr(placement, "pool", "outputs"),
         "head": [_linear(layer, half) for layer in head],
         "probabilities": bool(getattr(placement, "probabilities", False)),
@@ -70,6 +72,18 @@ def program(network: nn.Module, dim: int, *, half: bool) -> dict[str, Any]:
         found["mean"] = packed(plain.standardize.mean.cpu().numpy())
         found["spread"] = packed(plain.standardize.scale.cpu().numpy())
     return found
+
+
+def _copies(placement: OverElements, dim: int) -> tuple[Tensor, list[Map]]:
+    """Elements of a group, as indices, and affine maps of a range: a copy is made by one of each."""
+    if placement.range is None:
+        if placement.elements.is_floating_point():
+            raise LeftOutError("Copies by matrices would take too much room in this page.")
+        return placement.elements, [Affine().numbers]
+    maps, group = maps_of(placement.range), placement.range.group
+    if maps is None or (group is not None and group.is_matrix_group):
+        raise LeftOutError("Copies of this range are more than this page can make by itself.")
+    return torch.arange(dim)[None] if group is None else group.elements, maps
 
 
 def packed(values: np.ndarray, kind: str = "<f4") -> str:

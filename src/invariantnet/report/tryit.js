@@ -89,6 +89,28 @@
     return powers.map((v) => v / total);
   };
   const moved = (x, index) => Float32Array.from(index, (i) => (i < x.length ? x[i] : -x[i - x.length]));
+  const [high, wide] = data.shape.length > 1 ? data.shape.slice(-2) : [data.shape[0], 1];
+  // Bilinear interpolation; places beyond the frame repeat its border, as in the package.
+  const warped = (x, [a, b, c, d, down, right]) => {
+    if (a === 1 && b === 0 && c === 0 && d === 1 && down === 0 && right === 0) return x;
+    const out = new Float32Array(x.length);
+    const within = (at, size) => Math.min(size - 1, Math.max(0, at + (size - 1) / 2));
+    for (let i = 0; i < high; i++) {
+      for (let j = 0; j < wide; j++) {
+        const [row, column] = [i - (high - 1) / 2, j - (wide - 1) / 2];
+        const [u, v] = [within(a * row + b * column + down, high), within(c * row + d * column + right, wide)];
+        const [top, left] = [Math.floor(u), Math.floor(v)];
+        const [bottom, far] = [Math.min(top + 1, high - 1), Math.min(left + 1, wide - 1)];
+        for (let at = 0; at < x.length; at += high * wide) {
+          const value = (r, s) => x[at + r * wide + s];
+          const above = value(top, left) * (1 - v + left) + value(top, far) * (v - left);
+          const below = value(bottom, left) * (1 - v + left) + value(bottom, far) * (v - left);
+          out[at + i * wide + j] = above * (1 - u + top) + below * (u - top);
+        }
+      }
+    }
+    return out;
+  };
   const mean = (rows) => rows[0].map((_, k) => rows.reduce((sum, row) => sum + row[k], 0) / rows.length);
   const outputs = (network, x) => {
     let values = Float32Array.from(x);
@@ -96,7 +118,8 @@
     if (network.mean) values = values.map((v, i) => (v - network.mean[i]) / network.spread[i]);
     const rows = [];
     for (let at = 0; at < network.copies.length; at += values.length) {
-      rows.push(Array.from(run(network.body, moved(values, network.copies.subarray(at, at + values.length)))));
+      const copy = moved(values, network.copies.subarray(at, at + values.length));
+      for (const map of network.maps) rows.push(Array.from(run(network.body, warped(copy, map))));
     }
     let pooled = network.pool === "max" ? rows[0].map((_, k) => Math.max(...rows.map((row) => row[k]))) : null;
     if (network.pool === "mean") pooled = mean(rows);
@@ -121,6 +144,7 @@
   const bright = (v) => 255 * Math.min(1, Math.max(0, (v - data.low) / (data.high - data.low)));
   let x = new Float32Array(dim);
   let before = null;
+  let still = null;
 
   const show = () => {
     const picture = pen.createImageData(width, height);
@@ -163,14 +187,34 @@
     before = now;
   };
 
+  const slides = [...document.querySelectorAll("input[data-slider]")];
+  const say = (slide) => (document.getElementById(`slid-${slide.dataset.slider}`).textContent = data.sliders[slide.dataset.slider].labels[slide.value]);
+  // Sliders move the input as it was before any of them was touched; every other change starts anew.
+  const settle = () => {
+    still = null;
+    for (const slide of slides) {
+      slide.value = (slide.max - slide.min) / 2;
+      say(slide);
+    }
+  };
+  slides.forEach((slide) =>
+    slide.addEventListener("input", () => {
+      still = still || x;
+      x = slides.reduce((values, each) => warped(values, data.sliders[each.dataset.slider].maps[each.value]), still);
+      say(slide);
+      update(true);
+    }),
+  );
   const pick = document.getElementById("pick");
   pick.addEventListener("change", () => {
     x = Float32Array.from(inputs[Number(pick.value)]);
+    settle();
     update(false);
   });
   document.querySelectorAll("button[data-move]").forEach((button) => {
     button.addEventListener("click", () => {
       x = moved(x, moves[Number(button.dataset.move)]);
+      settle();
       update(true);
     });
   });
@@ -178,10 +222,12 @@
   if (clear) {
     clear.addEventListener("click", () => {
       x = new Float32Array(dim).fill(data.low);
+      settle();
       update(false);
     });
     const paint = (event) => {
       if (event.type === "pointermove" && event.buttons === 0) return;
+      if (still) settle();
       const box = canvas.getBoundingClientRect();
       const [u, v] = [((event.clientX - box.left) / box.width) * width, ((event.clientY - box.top) / box.height) * height];
       const reach = Math.max(0.8, Math.min(width, height) / 20);

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from invariantnet.estimator import InvariantRegressor
 from invariantnet.report.answers import Estimator, class_names
 from invariantnet.report.program import LeftOutError, packed, program
+from invariantnet.report.warps import Slider, sliders
 from invariantnet.symmetries.catalogue import CATALOGUE
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import symmetry as named_symmetry
@@ -35,6 +36,8 @@ class TryIt:
     """Names of the buttons."""
     draws: bool
     """Whether a visitor can draw an input."""
+    sliders: tuple[Slider, ...]
+    """What moves an input along a range."""
     networks: tuple[str, ...]
     data: dict[str, Any]
     """For the script."""
@@ -62,11 +65,13 @@ def try_it(clf: Estimator, baseline: nn.Module | None, inputs: Tensor, names: li
     moves = _moves(clf)
     room = LARGEST - 16 * (inputs.numel() + len(moves) * clf.n_features_in_) // 3
     networks = _programs(clf, baseline, room)
+    along = sliders(clf)
     low, high = float(inputs.min()), float(inputs.max())
     return TryIt(
         inputs=tuple(names),
         moves=tuple(name for name, _ in moves),
         draws=len(clf.input_shape_) == 2,
+        sliders=tuple(along),
         networks=tuple(networks),
         data={
             "shape": list(clf.input_shape_),
@@ -76,6 +81,7 @@ def try_it(clf: Estimator, baseline: nn.Module | None, inputs: Tensor, names: li
             "numbers": _units(clf),
             "networks": networks,
             "moves": [packed(index, "<i4") for _, index in moves],
+            "sliders": [{"labels": each.labels, "maps": each.maps} for each in along],
             "inputs": [packed(row.numpy()) for row in inputs],
         },
     )

@@ -85,6 +85,11 @@ class Affine:
             return _kept_corners(self, height, width)
         return _corners(self, height, width)
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The matrix, row by row, and the shift of the map, quarter turns included."""
+        return (*self._full_matrix().flatten().tolist(), *self._full_shift().tolist())
+
     def _full_matrix(self) -> Float64[np.ndarray, "2 2"]:
         return _quarter_turns(self.quarters) @ np.array(self.matrix)
 

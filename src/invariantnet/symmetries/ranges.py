@@ -189,8 +189,13 @@ class Range:
             inputs = transform(x, self.group.elements, signed=not self.group.is_permutation_group)
         if self._is_none:
             return inputs
-        copies = (self.move(inputs, position) for position in lattice(self._nodes, self.parameters))
+        copies = (self.move(inputs, position) for position in self.positions)
         return stacked(copies, inputs, self._nodes).flatten(-3, -2)
+
+    @property
+    def positions(self) -> Float64[ndarray, "nodes parameters"]:
+        """Where the copies of an input lie in the range, from -1 to 1; the input itself is the first."""
+        return lattice(1 if self._is_none else self._nodes, self.parameters)
 
     def move(
         self, x: Shaped[Tensor, "*batch dim"], position: Sequence[float] | Float64[ndarray, " parameters"]
@@ -208,7 +213,7 @@ class Range:
         if not any(position):
             return x
         moved = x.reshape(-1, *self.shape)
-        for step in self._steps(tuple(float(t) for t in position)):
+        for step in self.steps(tuple(float(t) for t in position)):
             moved = warped(moved, step) if isinstance(step, Affine) else step(moved)
             if moved.shape[1:] != self.shape:
                 raise ValueError(
@@ -274,7 +279,7 @@ class Range:
         even_units = [n for n in odd if abs(round(most / n) * n - most) <= UNEVEN * most]
         return min((n for n in even_units if n >= (1 - WIDER) * share * most), default=most)
 
-    def _steps(self, position: Sequence[float]) -> list[Step]:
+    def steps(self, position: Sequence[float]) -> list[Step]:
         """Make the transformations at a position; affine maps in a row become one, to interpolate once."""
         steps: list[Step] = []
         used = 0
