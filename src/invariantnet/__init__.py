@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from invariantnet.estimator import InvariantRegressor as InvariantRegressor
     from invariantnet.symmetries.deviation import deviation as deviation
     from invariantnet.symmetries.group import Group as Group
+    from invariantnet.symmetries.lifting import lift as lift
     from invariantnet.symmetries.lookup import register_symmetry as register_symmetry
     from invariantnet.symmetries.named import join as join
     from invariantnet.symmetries.named import ladder as ladder
@@ -39,6 +40,7 @@ _HOME = {
     "symmetry": "symmetries.named",
     "join": "symmetries.named",
     "ladder": "symmetries.named",
+    "lift": "symmetries.lifting",
     "register_symmetry": "symmetries.lookup",
     "register_range": "symmetries.named",
     "deviation": "symmetries.deviation",

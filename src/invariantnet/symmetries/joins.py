@@ -10,7 +10,10 @@ from invariantnet._system.words import count_words
 from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices, most_elements
 from invariantnet.symmetries.group import MAX_ORDER, Group
 
-WITHOUT_JOIN = "compare them without their join (joins=False), or use smaller groups"
+WITHOUT_JOIN = (
+    "compare each by itself (joins=False; data that is symmetric under both at once is then not found to be), or use "
+    "smaller groups"
+)
 """What a user can do about a join that is too large."""
 
 
