@@ -18,8 +18,14 @@ from studies.framework.registry import NAMES, load
 
 TEMPLATES = Path(__file__).parent
 """Where the templates are."""
-PAGES = ("reproduction", "beyond", "truth", "ranges", "backbones", "speed", "reliability")
+PAGES = (
+    "reproduction", "figures", "naming", "honesty", "examples", "doubts", "second-opinion", "mixture", "corrected",
+    "truth", "ranges", "backbones", "speed", "reliability",
+)  # fmt: skip
 """Names of the templates, and of the pages in `docs/`."""
+
+MOST_ROWS = 5
+"""Rows of a table that are shown at once; all of them are there for readers who unfold the table."""
 
 README_TABLES = {"posterior": {"method": "evidence"}, "calibration": {}}
 """Studies whose tables the README shows, and which of their records."""
@@ -33,10 +39,11 @@ class Page:
 
     Args:
         folder: Where the records are.
+        unfolds: Whether long tables are there in full too.
     """
 
-    def __init__(self, folder: Path = RESULTS) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path = RESULTS, *, unfolds: bool = True) -> None:
+        self.folder, self.unfolds = folder, unfolds
         self.marked: set[str] = set()
 
     def table(self, name: str, **fields: Any) -> str:
@@ -44,7 +51,8 @@ class Page:
         study, pieces = self.shown(name)
         assert study.table is not None
         mark = self.mark(name)
-        return study.table(select(records(pieces), **fields)) + (f"\n{mark}" if mark else "")
+        table = shortened(study.table(select(records(pieces), **fields)), unfolds=self.unfolds)
+        return table + (f"\n{mark}" if mark else "")
 
     def picture(self, name: str, words: str) -> str:
         """Show the figure of a study, with words for readers who cannot see it."""
@@ -109,6 +117,24 @@ class Page:
         return study, pieces
 
 
+def shortened(table: str, *, unfolds: bool = True) -> str:
+    """Show the first rows of a table, and all of them to readers who ask for them.
+
+    Args:
+        table: A table in Markdown.
+        unfolds: Whether the whole table is there too.
+
+    Returns:
+        The table itself if it is short.
+    """
+    title, rule, *rows = table.rstrip("\n").split("\n")
+    if len(rows) <= MOST_ROWS:
+        return table
+    first = "\n".join([title, rule, *rows[:MOST_ROWS]])
+    whole = f'\n\n<details markdown="1"><summary>All {len(rows)} rows</summary>\n\n{table.rstrip()}\n\n</details>'
+    return f"{first}{whole if unfolds else ''}\n"
+
+
 def render_readme(folder: Path = RESULTS) -> str:
     """Render the README: its tables, and where its numbers come from an older version.
 
@@ -118,7 +144,7 @@ def render_readme(folder: Path = RESULTS) -> str:
     Returns:
         The whole text.
     """
-    text, page = (ROOT / "README.md").read_text(), Page(folder)
+    text, page = (ROOT / "README.md").read_text(), Page(folder, unfolds=False)
     blocks = {name: page.table(name, **fields) for name, fields in README_TABLES.items()}
     blocks |= {name: page.mark(name) for name in README_PICTURES}
     for name, block in blocks.items():

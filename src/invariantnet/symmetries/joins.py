@@ -11,8 +11,8 @@ from invariantnet.symmetries._closure import Indices, TooManyElementsError, clos
 from invariantnet.symmetries.group import MAX_ORDER, Group
 
 WITHOUT_JOIN = (
-    "compare each by itself (joins=False; data that is symmetric under both at once is then not found to be), or use "
-    "smaller groups"
+    "compare each by itself (joins=False; data that is symmetric under both at once is then not found to be), or "
+    "use smaller groups"
 )
 """What a user can do about a join that is too large."""
 
