@@ -60,8 +60,18 @@ def test_copies_that_symmetries_share_are_made_once():
 
 
 def test_too_many_copies_are_refused():
-    with pytest.raises(ValueError, match=r"a group of 288 elements, more than the 64 copies.*fewer or smaller"):
-        Copies.of([inv.symmetry("shifts", shape=SHAPE), D4])
+    with pytest.raises(ValueError, match=r"with channels, .* more than the 64 copies .*fewer or smaller"):
+        Copies.of([inv.symmetry(name, shape=(3, 6, 6)) for name in ("sign", "d4", "channels")])
+
+
+def test_auto_leaves_out_what_would_make_too_many_copies(brief_comparison):
+    with seeded(3):
+        x = torch.rand(40, 3, 6, 6).numpy()
+    clf = InvariantClassifier(backbone=Pretrained(nn.Flatten()), n_networks=1, epochs=1, hidden=4, random_state=0)
+    clf.fit(x, np.arange(40) % 2)
+    names = {s.name for s in clf.candidates_}
+    assert {"trivial", "hflip", "rot90", "d4", "channels"} <= names
+    assert "shifts" not in names
 
 
 def test_every_copy_passes_through_the_body_once(brief_comparison):

@@ -30,8 +30,10 @@ from invariantnet.inference import SymmetryPosterior
 from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates
 from invariantnet.nn import Ensemble
+from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import NO_HEAD
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.copies import few_enough
 from invariantnet.symmetries.ranges import AnySymmetry
 
 Fitted = TypeVar("Fitted", bound="InvariantEstimator")
@@ -212,6 +214,8 @@ class InvariantEstimator(Fitter):
         self.candidates_ = candidates(
             self._asked(examples), self.input_shape_, joins=self.joins, both_signs=has_both_signs(x)
         )
+        if isinstance(self.backbone, Pretrained) and self.symmetries == "auto":
+            self.candidates_ = [*few_enough(self._groups)]
         self._combine_symmetries_and_models()
         self.placement_ = self._placement_of_the_backbone()
         if self.placement_ != self.placement:

@@ -26,7 +26,8 @@ class Pretrained:
     """A backbone of which only the head is trained.
 
     Pass it as `backbone=` to an estimator. All copies of all examples pass through the body once; every hypothesis
-    is then a head on their features, and so is the final network.
+    is then a head on their features, and so is the final network. With symmetries `"auto"`, groups are left out
+    with which there would be more than 64 copies.
 
     Args:
         body: A trained network, which takes inputs (n, *input_shape) after `preprocess` and gives features or,

@@ -117,18 +117,45 @@ class Copies:
         return Group.from_permutations(np.array(rows), name=group.name)
 
 
-def _join_of(groups: Sequence[Group]) -> Group:
-    whole: AnySymmetry = groups[-1]
+def few_enough(groups: Sequence[Group]) -> list[Group]:
+    """Take groups, from the first on, while all that are taken make few enough copies together.
+
+    Args:
+        groups: Groups on inputs of one length, the smallest first.
+
+    Returns:
+        The groups that are taken.
+    """
+    taken: list[Group] = []
+    whole = groups[0]
     for group in groups:
-        if not group <= whole:
-            whole = join(whole, group)
-    assert isinstance(whole, Group)
-    if whole.order > MOST_COPIES or not whole.can_list_elements:
-        raise ValueError(
-            f"all candidates together make a group of {whole.size:.12g} elements, more than the {MOST_COPIES} "
-            "copies that pass through a pretrained body: pass fewer or smaller candidates."
-        )
+        joined = _joined(whole, group)
+        if joined is not None:
+            whole = joined
+            taken.append(group)
+    return taken
+
+
+def _join_of(groups: Sequence[Group]) -> Group:
+    whole = groups[0]
+    for group in groups:
+        joined = _joined(whole, group)
+        if joined is None:
+            raise ValueError(
+                f"with {group.name}, the candidates together make more than the {MOST_COPIES} copies of an input "
+                "that pass through a pretrained body: pass fewer or smaller candidates."
+            )
+        whole = joined
     return whole
+
+
+def _joined(first: Group, second: Group) -> Group | None:
+    """The join of two groups; None if it has too many elements."""
+    if second.order > MOST_COPIES:  # the join of large groups would take long to find
+        return None
+    found = first if second <= first else join(first, second)
+    assert isinstance(found, Group)
+    return found if found.order <= MOST_COPIES and found.can_list_elements else None
 
 
 def _probe(dim: int) -> Float[Tensor, " dim"]:
