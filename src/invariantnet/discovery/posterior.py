@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from invariantnet.discovery._beam import beam_search
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.closure import closure
 from invariantnet.discovery.evidence import Evidence
@@ -18,7 +19,7 @@ from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.neighbours import neighbours, subgroups
 from invariantnet.discovery.prior import log_prior
 from invariantnet.discovery.proposals import Kind, Proposal, Source, order_of, propose
-from invariantnet.discovery.ranking import exchange_misfits
+from invariantnet.discovery.ranking import exchange_misfits, first_of_each_kind, ranked
 from invariantnet.symmetries._closure import Indices, close_indices
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group
@@ -34,6 +35,14 @@ CLOSE = 8.0
 
 JOINED = 6
 """Groups that join the best one in each step."""
+
+GROWN, MOST_AVERAGED = 2, 64
+"""Groups of each step that look for further elements, and the largest such group."""
+
+SMALLEST_RING, RINGS, PARTITIONS = 4, 8, 4
+"""Inputs of an orbit from which on its turns are tried, how many, and of how many partitions into exchangeable
+inputs:
+turns of three are all their permutations, as far as pairs can tell."""
 
 CONJUGATES = 24
 """Conjugates by an exchange of two inputs that are tried in each step: those that look most alike."""
@@ -149,10 +158,44 @@ class Posterior:
         others = sorted(self.weighed.values(), key=lambda w: -w.log_odds)
         for other in others[1 : 1 + JOINED]:
             yield np.concatenate([best.generators, other.generators])
+        for one in others[:GROWN]:
+            yield from _grown(one.generators, moments)
         yield from subgroups(best.generators)
         yield from (other for _, other in neighbours(best.generators, moments, CONJUGATES))
+        parts = [w for w in others if w.kind == "exchanges" and len(w.generators) >= SMALLEST_RING - 1]
+        for one in [best, *parts[:PARTITIONS]]:
+            yield from _turns_within_orbits(one.generators, moments)
         if len(best.generators) == 1:
             yield from (best.generators[:, p.generators[0]] for p in _exchanges_one_by_one(moments))
+
+
+def _grown(generators: Indices, moments: Moments) -> Iterable[Indices]:
+    """Add a permutation that is found on moments averaged over the group, which have less noise."""
+    if order_of(generators, MOST_AVERAGED) is None:
+        return
+    averaged = moments.averaged(close_indices(generators, MOST_AVERAGED, "the group"))
+    for _, index in first_of_each_kind(ranked(averaged, beam_search(averaged)))[: moments.dim]:
+        yield np.concatenate([generators, index[None]])
+
+
+def _turns_within_orbits(generators: Indices, moments: Moments) -> Iterable[Indices]:
+    """Permutations that move all inputs of an orbit among themselves, and change the moments of these least.
+
+    If all exchanges within an orbit explain labels well, a smaller group that moves the same inputs may do so
+    better.
+    """
+    dim = moments.dim
+    orbits = signed_orbits(generators % dim)[0]
+    for label in np.unique(orbits):
+        members = np.flatnonzero(orbits == label)
+        if len(members) < SMALLEST_RING:
+            continue
+        own = Moments(moments.even[:, members], moments.odd[:, members], moments.pairs[:, members][:, :, members])
+        found = [p for p in beam_search(own) if (p != np.arange(len(members))).all()]
+        for permutation in sorted(found, key=own.loss)[:RINGS]:
+            index = np.arange(dim)
+            index[members] = members[permutation]
+            yield index[None]
 
 
 def _exchanges_one_by_one(moments: Moments) -> list[Proposal]:
