@@ -13,7 +13,6 @@ import numpy as np
 from invariantnet.discovery import Discovery, discover
 from invariantnet.symmetries.group import Group
 from studies.discovery.problems import Problem, scrambled_images, trivial
-from studies.discovery.synthetic import polynomial
 from studies.framework import Claim, Part, Study
 from studies.framework.markdown import markdown
 
@@ -61,9 +60,7 @@ class Record:
 
 def problem(recipe: DiscoveryRecipe) -> Problem:
     """Make the data set of a recipe."""
-    if recipe.task in ("digits", "mnist"):
-        return scrambled_images(recipe.task, recipe.kind, recipe.n, recipe.seed)
-    return polynomial(recipe.task, recipe.kind, recipe.dim, recipe.n, recipe.seed)
+    return scrambled_images(recipe.task, recipe.kind, recipe.n, recipe.seed)
 
 
 def run(recipe: DiscoveryRecipe) -> list[Record]:
@@ -108,15 +105,6 @@ def large(seed: int) -> list[DiscoveryRecipe]:
     return [DiscoveryRecipe("mnist", kind, 5000, seed, 784) for kind in KINDS]
 
 
-def synthetic(seed: int) -> list[DiscoveryRecipe]:
-    """Polynomials of a few inputs, half of them without symmetry."""
-    return [
-        DiscoveryRecipe(task, kind, n, seed, dim)
-        for task, dim, n in product(("reals", "classes"), (4, 6, 8, 10), (100, 300, 1000))
-        for kind in ("none", "none", "reflection", "exchange")
-    ]
-
-
 def table(records: Sequence[Record]) -> str:
     """Count data sets in which something was found, and in which it is right."""
     cells = sorted({(r.task, r.n, r.kind) for r in records}, key=lambda cell: (cell[0], cell[1], cell[2]))
@@ -158,10 +146,10 @@ STUDY = Study(
     file=__file__,
     question=__doc__,
     record=Record,
-    parts={"digits": Part(recipes, SEEDS), "mnist": Part(large, 0), "synthetic": Part(synthetic, 0)},
+    parts={"digits": Part(recipes, SEEDS), "mnist": Part(large, 0)},
     run=run,
     quick=lambda recipe: replace(recipe, n=min(recipe.n, 200)),
     table=table,
     claims=claims,
-    depends_on=("discovery", "symmetries", "studies.discovery.problems", "studies.discovery.synthetic"),
+    depends_on=("discovery", "symmetries", "studies.discovery.problems"),
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from invariantnet.symmetries.group import Group
 from studies.discovery.problems import Problem, hidden_group
 
 NOISE = 0.3
@@ -58,3 +59,63 @@ def _exchangeable(linear: np.ndarray, square: np.ndarray, orbits: np.ndarray) ->
                 square[block] = square[block][off].mean()
     np.fill_diagonal(square, own)
     return linear, square
+
+
+def ring_of_ten(kind: str, n: int, seed: int) -> Problem:
+    """Polynomials of ten uniform inputs, of which five can be turned, turned and reflected, or permuted (Karjol).
+
+    Args:
+        kind: `Z5`, `D5` or `S5`.
+        n: Number of examples.
+        seed: Decides everything random.
+
+    Returns:
+        The problem; the turns have a term of degree 3 that tells them from reflections.
+    """
+    rng = np.random.default_rng([seed, n, *kind.encode()])
+    x = rng.uniform(size=(n, 10))
+    members = rng.permutation(10)[:5]
+    ring = x[:, members]
+    ahead = np.roll(ring, -1, axis=1)
+    score = {
+        "Z5": (ring * ahead**2).sum(axis=1),
+        "D5": (ring * ahead).sum(axis=1),
+        "S5": ring.prod(axis=1) + (ring**2).sum(axis=1),
+    }[kind]
+    others = np.setdiff1d(np.arange(10), members)
+    y = score / score.std() + x[:, others] @ np.arange(1.0, 6.0) / 3
+    turn, flip, exchange = np.arange(10), np.arange(10), np.arange(10)
+    turn[members], flip[members], exchange[members[:2]] = np.roll(members, 1), members[::-1], members[1::-1]
+    generators = {"Z5": [turn], "D5": [turn, flip], "S5": [turn, exchange]}[kind]
+    return Problem(x, y + 0.05 * rng.normal(size=n), Group.from_permutations(generators, kind))
+
+
+def sum_of_numbers(dim: int, n: int, seed: int) -> Problem:
+    """Sums of numbers, as of Yeh et al., with noise: any two numbers can be exchanged."""
+    rng = np.random.default_rng([seed, dim, n])
+    x = rng.uniform(0, 9, size=(n, dim))
+    y = x.sum(axis=1) + rng.normal(size=n)
+    exchanges = [[*range(k), k + 1, k, *range(k + 2, dim)] for k in range(dim - 1)]
+    return Problem(x, y, Group.from_permutations(exchanges, "all", max_order=None))
+
+
+def symmetric_labels(kind: str, dim: int, n: int, seed: int) -> Problem:
+    """Random tanh features, symmetrised over a hidden group; inputs have different scales and offsets.
+
+    Args:
+        kind: `reflection`, `cycle` or `none`.
+        dim: Number of inputs.
+        n: Number of examples.
+        seed: Decides everything random.
+
+    Returns:
+        The problem.
+    """
+    rng = np.random.default_rng([seed, dim, n, *kind.encode()])
+    truth = hidden_group(kind, dim, rng)
+    x = rng.normal(size=(n, dim)) * rng.uniform(0.5, 1.5, size=dim) + rng.normal(size=dim) / 2
+    weights, bias = rng.normal(size=(32, dim)) / np.sqrt(dim), rng.normal(size=32)
+    elements, signs = truth.elements.numpy(), np.where(np.arange(32) % 2, 1.0, -1.0)
+    score = np.mean([np.tanh(x[:, e] @ weights.T + bias) @ signs for e in elements], axis=0)
+    score = (score - score.mean()) / score.std()
+    return Problem(x, score + 0.1 * rng.normal(size=n), truth)
