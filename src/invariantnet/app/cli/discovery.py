@@ -1,6 +1,7 @@
 """The command that looks for symmetries that nobody named."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import tyro
 
@@ -34,13 +35,20 @@ class Discover:
     label: str | None = None
     """Name of the label column of a .csv; by default label, class, target or y."""
 
+    picture: Path | None = None
+    """File for a picture of the orbits, such as orbits.svg."""
+
     def run(self) -> None:
         """Discover, and print the verdict and everything that was tested."""
         import numpy as np
 
         from invariantnet import data as datasets
+        from invariantnet._system.files import writable_file, write_text
         from invariantnet.discovery import discover
+        from invariantnet.report.orbits import orbits_svg
 
+        if self.picture is not None:
+            writable_file(self.picture)
         if self.examples is not None and self.examples < 1:
             raise ValueError(f"{self.examples} examples are too few: ask for more.")
         loaded = datasets.load(
@@ -66,3 +74,6 @@ class Discover:
             table.add_row(tested.kind, tested.source, f"{moved:,}", f"{tested.log_e_value:.1f}", accepted)
         show(table)
         print(found.verdict)
+        if self.picture is not None:
+            shape = tuple(loaded.x_train.shape[1:])
+            write_text(self.picture, orbits_svg(found.group, shape, found.set_aside))
