@@ -87,6 +87,30 @@ def test_columns_in_units_of_their_own_are_learned_though_candidates_exchange_th
     assert clf.score(x[250:], y[250:]) > 0.8, "nothing is learned with one unit for all columns"
 
 
+@pytest.fixture(scope="module")
+def lucky(module_unchecked):
+    """Only the column with the largest numbers matters, so that one unit for all columns hides what does not."""
+    rng = np.random.default_rng(3000)
+    x = rng.normal(size=(240, 5)) * [1, 10, 100, 1000, 0.1] + [0, 5, 100, -3000, 7]
+    y = np.sin(2 * (x[:, 3] + 3000) / 1000) + 0.3 * rng.normal(size=240) > 0
+    clf = InvariantClassifier(["cyclic"], backbone="deep mlp", n_networks=1, epochs=20, random_state=0)
+    return clf.fit(x, y), x
+
+
+def test_units_that_happen_to_help_are_no_reason_for_a_symmetry(lucky):
+    posterior = lucky[0].posterior_
+    assert posterior.favourite == "trivial", "cyclic was decisive, because its units hid what does not matter"
+    assert posterior.models[0].name == "deep mlp in shared units"
+
+
+def test_a_network_in_shared_units_is_loaded_as_it_was(lucky, tmp_path):
+    clf, x = lucky
+    clf.save(tmp_path)
+    np.testing.assert_allclose(
+        InvariantClassifier.load(tmp_path).predict_proba(x), clf.predict_proba(x), atol=1e-6
+    )
+
+
 def test_every_standardisation_of_a_comparison_commutes_with_its_symmetry():
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(60, 6)) * np.arange(1, 7) + np.arange(6)).float()
     candidates = [inv.symmetry(name, shape=(6,)) for name in ("trivial", "reversal", "sign", "cyclic")]

@@ -207,18 +207,15 @@ def not_finite(x: Tensor | DiskArray) -> tuple[int, int]:
 
 
 def has_both_signs(x: Tensor | DiskArray) -> bool:
-    """Whether some numbers are negative and others positive; reads only until both were seen.
+    """Whether every entry that varies is negative in some examples and positive in others.
 
     Example:
-        >>> has_both_signs(torch.tensor([[0.0, 2.0]])), has_both_signs(torch.tensor([[-1.0, 2.0]]))
+        >>> has_both_signs(torch.tensor([[-1.0, 2.0], [1.0, 3.0]])), has_both_signs(torch.tensor([[-1.0], [2.0]]))
         (False, True)
     """
-    negative = positive = False
-    for part in blocks(x):
-        negative, positive = negative or bool((part < 0).any()), positive or bool((part > 0).any())
-        if negative and positive:
-            return True
-    return False
+    extremes = [(part.amin(0), part.amax(0)) for part in blocks(x)]
+    low, high = torch.stack([e[0] for e in extremes]).amin(0), torch.stack([e[1] for e in extremes]).amax(0)
+    return bool(((low < 0) & (high > 0))[low < high].all())
 
 
 def as_inputs(x: np.ndarray | DiskArray) -> Tensor | DiskArray:

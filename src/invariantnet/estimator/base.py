@@ -216,11 +216,11 @@ class InvariantEstimator(Fitter):
         )
         if isinstance(self.backbone, Pretrained) and self.symmetries == "auto":
             self.candidates_ = [*few_enough(self._groups)]
+        self.measure_inputs(x)
         self._combine_symmetries_and_models()
         self.placement_ = self._placement_of_the_backbone()
         if self.placement_ != self.placement:
             warnings.warn(NO_HEAD, UserWarning, stacklevel=5)
-        self.measure_inputs(x)
         return examples
 
     def restricted_to(self: Fitted, symmetry: str | AnySymmetry, X: Any = None) -> Fitted:

@@ -12,7 +12,7 @@ from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator.heads import head_maker
 from invariantnet.estimator.persistence import Trainings
 from invariantnet.estimator.stored import StoredEstimator
-from invariantnet.estimator.units import InputUnits
+from invariantnet.estimator.units import InputUnits, in_every_unit
 from invariantnet.inference import HeldOut
 from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compared_units
 from invariantnet.inference.models import Model, models_for
@@ -165,6 +165,17 @@ class NetworkMaker(StoredEstimator):
             self.hypotheses_ = [Hypothesis(s, model) for s in self.candidates_ for model in models]
         else:
             self.hypotheses_ = all_hypotheses(self.candidates_, self.backbone, self.input_shape_)
+        units: InputUnits | None = getattr(self, "inputs_", None)
+        if self._units_compete and (units is None or (units.of_columns and units.differ(self.hypotheses_[0]))):
+            self.hypotheses_ = in_every_unit(self.hypotheses_, units)
+
+    @property
+    def _units_compete(self) -> bool:
+        """Whether inputs may be rows of a table, whose columns have units of their own."""
+        is_body = isinstance(self.backbone, Pretrained)
+        return (
+            len(self.input_shape_) == 1 and self.method == "evidence" and not self._compares_ranges and not is_body
+        )
 
     def _placement_of_the_backbone(self) -> Placement:
         """The placement that was asked for, or `outputs` if a backbone of the user's own has no head."""

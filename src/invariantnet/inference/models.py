@@ -47,6 +47,8 @@ class Model:
         make: Makes the backbone; None for a backbone of the user's own.
         native: Group of the catalogue that the backbone is invariant to by construction.
         reads_sequences: Whether it takes a flat input for a sequence, rather than for a row of a table.
+        shared_units: Whether its inputs have the units that all candidates allow, rather than those of its own
+            symmetry.
     """
 
     name: str
@@ -55,6 +57,11 @@ class Model:
     make: Make | None = field(default=None, repr=False)
     native: Native | None = None
     reads_sequences: bool = False
+    shared_units: bool = False
+
+    def in_shared_units(self) -> "Model":
+        """The same model, on inputs in the units that all candidates allow."""
+        return replace(self, name=f"{self.name} in shared units", shared_units=True)
 
 
 _BRIEF = Training(

@@ -29,6 +29,8 @@ OUTLIER = 6.0
 """Standard deviations beyond which a value is left out of the statistics: one in 500 million of a Gaussian."""
 ROUNDS = 3
 """Passes that leave out outliers: one huge value hides smaller ones until it is gone."""
+PROJECTIONS, SETTLED = 100, 1e-6
+"""Rounds of projections after which a mean that still changes, by this share of its scale, is not subtracted."""
 MOST_VALUES = 2**22
 """Numbers of the inputs that the statistics are taken from: their error is far below that of any network."""
 
@@ -128,10 +130,19 @@ class InputStatistics:
         return self._around(_invariant_part(self.mean, symmetry))
 
     def for_all(self, symmetries: Sequence[AnySymmetry]) -> Standardize:
-        """Statistics that commute with several groups; nothing is subtracted if one of them mixes entries."""
-        if all(isinstance(s, Group) and s.is_permutation_group for s in symmetries):
+        """Statistics that commute with several groups: the mean that all of them leave alone is subtracted."""
+        groups = [s.group if isinstance(s, Range) else s for s in symmetries]
+        mixing = [g for g in groups if g is not None and not g.is_permutation_group]
+        if not mixing:
             return self.pooled()
-        return self._around(torch.zeros_like(self.mean))
+        mean = self.mean
+        for _ in range(PROJECTIONS):  # projections in turn lead to what all of them leave alone
+            before = mean
+            for group in mixing:
+                mean = _invariant_part(mean, group)
+            if bool(((before - mean).abs() <= SETTLED * self.scale).all()):
+                return self._around(mean)
+        return self._around(torch.zeros_like(mean))
 
     def _around(self, mean: Float[Tensor, " dim"]) -> Standardize:
         """Subtract a mean; what is not subtracted counts as spread."""
