@@ -146,10 +146,11 @@ def _digits(seed: int) -> list[FrozenRecipe]:
 
 
 def _photographs(seed: int) -> list[FrozenRecipe]:
-    return [
-        FrozenRecipe("photographs", "mirrored", 1000, LADDER, seed=seed),
-        FrozenRecipe("photographs", "mirrored", 300, seed=seed),
-    ]
+    return [FrozenRecipe("photographs", "mirrored", 300, seed=seed)]
+
+
+def _many_photographs(seed: int) -> list[FrozenRecipe]:
+    return [FrozenRecipe("photographs", "mirrored", 1000, LADDER, seed=seed)]
 
 
 STUDY = Study(
@@ -157,7 +158,11 @@ STUDY = Study(
     question=__doc__,
     record=Record,
     run=run,
-    parts={"photographs": Part(_photographs, lacks=missing_photographs), "digits": Part(_digits)},
+    parts={
+        "photographs": Part(_photographs, lacks=missing_photographs),
+        "digits": Part(_digits),
+        "many photographs": Part(_many_photographs, lacks=missing_photographs),
+    },
     table=table,
     claims=claims,
     alone=True,
