@@ -198,6 +198,8 @@ class Fitter(NetworkMaker):
         assert isinstance(self.backbone, Pretrained)
         seen: SeenCopies | None = getattr(self, "_seen", None)
         pooled = pooled_examples(seen or self._see([hypothesis.symmetry], examples), hypothesis.symmetry, examples)
+        if seen is None:
+            self._forget_features()
         make_head = head_maker(hypothesis.model, self.hidden)
         features = read(pooled.x)
 
