@@ -176,14 +176,15 @@ class SymmetryPosterior:
             return ()
         kinds = sorted(probabilities_of_kinds(self.names, self.probabilities).items(), key=lambda each: -each[1])
         asked = [name for name, _ in kinds[:2] if name != TRIVIAL]
-        steps = [self._remedy()]
+        hardly = "use either: both predict almost equally well, so for data like this it makes little difference"
+        steps = [self._remedy() if self._examples_would_help else hardly]
         if sum(p for _, p in kinds[2:]) >= UNLIKELY:
             steps.append(
                 f"compare only what you think possible: symmetries={asked}, or --symmetries {','.join(asked)}"
             )
         steps.append(
-            "if inputs will come moved after training, pass a tolerance, such as tolerance=0.02 nats per example: "
-            "the largest symmetry that costs no more is built in"
+            "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: the largest "
+            "symmetry that costs no more than so many nats per example is built in"
         )
         steps.append(f"meanwhile the network is invariant to the favourite, {plain_name(self.favourite)}")
         if self.favourite == TRIVIAL:
@@ -210,9 +211,13 @@ class SymmetryPosterior:
     def _minus_probability(self, name: str) -> float:
         return -self.probabilities[self.names.index(name)]
 
+    @property
+    def _examples_would_help(self) -> bool:
+        return self.examples_needed is not None and self.examples_needed <= MOST_ADVISED * self.examples
+
     def _remedy(self) -> str:
         """What would settle an open verdict."""
-        if self.examples_needed is None or self.examples_needed > MOST_ADVISED * self.examples:
+        if not self._examples_would_help or self.examples_needed is None:
             return "more examples would hardly settle it: both predict almost equally well"
         more = max(self.examples_needed - self.examples, self.examples // 4, 1)
         digits = 10 ** (len(str(more)) - 1)
