@@ -103,6 +103,11 @@ def test_units_that_happen_to_help_are_no_reason_for_a_symmetry(lucky):
     assert posterior.models[0].name == "deep mlp in shared units"
 
 
+def test_the_baseline_of_a_network_is_the_same_model(lucky):
+    clf, _ = lucky
+    assert clf.without_symmetry().model.name == clf.hypothesis_of(clf.symmetry_).model.name
+
+
 def test_a_network_in_shared_units_is_loaded_as_it_was(lucky, tmp_path):
     clf, x = lucky
     clf.save(tmp_path)

@@ -123,7 +123,7 @@ class NetworkMaker(StoredEstimator):
         """No symmetry, with the model of the final network if it needs none."""
         trivial = next(g for g in self.candidates_ if g.name == TRIVIAL)
         ours = [h for h in self.hypotheses_ if h.symmetry is trivial]
-        return next((h for h in ours if h.model is self._chosen.model), self.hypothesis_of(trivial))
+        return next((h for h in ours if h.model.name == self._chosen.model.name), self.hypothesis_of(trivial))
 
     def _restrict(self, symmetry: str | AnySymmetry) -> None:
         """Set `symmetry_` to a part of what the network was trained for."""
@@ -168,6 +168,8 @@ class NetworkMaker(StoredEstimator):
         units: InputUnits | None = getattr(self, "inputs_", None)
         if self._units_compete and (units is None or (units.of_columns and units.differ(self.hypotheses_[0]))):
             self.hypotheses_ = in_every_unit(self.hypotheses_, units)
+        if not self.likelihood.averages_probabilities:
+            self.hypotheses_ = [replace(h, model=h.model.for_numbers()) for h in self.hypotheses_]
 
     @property
     def _units_compete(self) -> bool:

@@ -59,6 +59,10 @@ class Model:
     reads_sequences: bool = False
     shared_units: bool = False
 
+    def for_numbers(self) -> "Model":
+        """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
+        return replace(self, training=replace(self.training, min_steps=2 * self.training.min_steps))
+
     def in_shared_units(self) -> "Model":
         """The same model, on inputs in the units that all candidates allow."""
         return replace(self, name=f"{self.name} in shared units", shared_units=True)
