@@ -17,7 +17,7 @@ FOLDERS = {
         "learning",
     ),
     "truth": ("null_and_power", "simulations", "panel", "cost_of_auto"),
-    "ranges": ("reach", "half_turns", "shifted_waves", "cost_of_ladder"),
+    "ranges": ("reach", "rotated_mnist", "half_turns", "shifted_waves", "cost_of_ladder"),
     "backbones": ("frozen_body", "killed_body", "own_resnet", "image_sizes"),
     "discovery": ("few_inputs", "hidden_groups"),
     "cost": ("step_times", "verdict", "by_hand", "growth", "larger_than_memory", "basis"),
