@@ -20,7 +20,7 @@ TEMPLATES = Path(__file__).parent
 """Where the templates are."""
 PAGES = (
     "reproduction", "figures", "naming", "honesty", "examples", "doubts", "second-opinion", "mixture", "corrected",
-    "truth", "ranges", "backbones", "speed", "reliability",
+    "truth", "ranges", "discovered", "backbones", "speed", "reliability",
 )  # fmt: skip
 """Names of the templates, and of the pages in `docs/`."""
 

@@ -18,6 +18,9 @@ FITS = 4
 MOST_INPUTS = 64
 """Inputs above which no gradients are taken: predictors say too little about so many at once."""
 
+MOST_WITH_SLOPES = 16
+"""Inputs above which second derivatives say less than their noise hides."""
+
 
 def moments_of_gradients(past: Labelled, predictor: AnyPredictor, rng: np.random.Generator) -> Moments | None:
     """First and second moments of gradients, and mean second derivatives, at inputs from a symmetric distribution.
@@ -45,7 +48,9 @@ def moments_of_gradients(past: Labelled, predictor: AnyPredictor, rng: np.random
         seconds.append(np.einsum("oni,onj->oij", gradients, gradients) / PROBES)
         slopes.append(_slopes(gradients, probes))
     odd = _in_noise_units(np.stack(means))
-    pairs = np.concatenate([_in_noise_units(np.stack(found)) for found in (seconds, slopes)])
+    pairs = _in_noise_units(np.stack(seconds))
+    if dim <= MOST_WITH_SLOPES:
+        pairs = np.concatenate([pairs, _in_noise_units(np.stack(slopes))])
     return Moments(np.zeros((0, dim)), odd, pairs / np.sqrt(2))
 
 

@@ -75,5 +75,4 @@ class Discover:
         show(table)
         print(found.verdict)
         if self.picture is not None:
-            shape = tuple(loaded.x_train.shape[1:])
-            write_text(self.picture, orbits_svg(found.group, shape, found.set_aside))
+            write_text(self.picture, orbits_svg(found.group, loaded.shape, found.set_aside))
