@@ -27,7 +27,10 @@ PAGES = (
 MOST_ROWS = 5
 """Rows of a table that are shown at once; all of them are there for readers who unfold the table."""
 
-README_TABLES = {"posterior": {"method": "evidence"}, "calibration": {}}
+PANEL_OF_README = ["Connect-4", "poker hands", "spirals as clouds", "digits", "textures"]
+"""Sets of the panel that the README shows: a board, cards, points, digits, and textures, whose verdict is open."""
+
+README_TABLES = {"panel": {"data": PANEL_OF_README}, "null_and_power": {}}
 """Studies whose tables the README shows, and which of their records."""
 
 README_PICTURES = ("learning",)

@@ -22,7 +22,7 @@ def test_pages_are_what_the_committed_records_give(name):
 def test_the_readme_shows_the_committed_records():
     readme = (ROOT / "README.md").read_text()
     assert readme == render_readme(), "run `python -m studies docs`"
-    assert "<!-- posterior -->\n| data | n |" in readme
+    assert "<!-- panel -->\n| data | n |" in readme
 
 
 def test_pictures_were_drawn_from_the_committed_records():
