@@ -14,23 +14,35 @@ from invariantnet.app.runs import Settings, fit
 PICTURE = Path(__file__).parent.parent / "docs/pictures/report.png"
 
 
-def main() -> None:
-    """Write the picture."""
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        fit(Settings("mnist:rotated", ("rot90", "flips"), examples=3000), Path(folder))
+def take(report: Path, picture: Path = PICTURE) -> None:
+    """Take a picture of the parts of a report that a README shows.
+
+    Args:
+        report: The page.
+        picture: File to write.
+    """
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=["--no-sandbox"]
         )
         page = browser.new_page(viewport={"width": 820, "height": 900})
-        page.goto((Path(folder) / "report.html").as_uri())
+        page.goto(report.as_uri())
         page.get_by_role("button", name="rotate").click()
-        page.locator("h2", has_text="What invariance costs").evaluate(
-            "h => { const hidden = [...document.querySelectorAll('section')].slice(2, -1); "
-            "hidden.filter(s => s.id !== 'try').forEach(s => s.remove()); "
-            "document.querySelector('section:last-of-type').remove(); }"
+        page.evaluate(
+            "document.querySelectorAll('section').forEach(s => ['symmetry', 'try'].includes(s.id) || s.remove())"
         )
-        page.screenshot(path=PICTURE, full_page=True)
+        page.evaluate(
+            "document.querySelectorAll('#symmetry details, #symmetry details ~ *, nav').forEach(e => e.remove())"
+        )
+        page.screenshot(path=picture, full_page=True)
         browser.close()
+
+
+def main() -> None:
+    """Write the picture."""
+    with tempfile.TemporaryDirectory() as folder:
+        fit(Settings("mnist:rotated", ("rot90", "flips"), examples=3000), Path(folder))
+        take(Path(folder) / "report.html")
 
 
 if __name__ == "__main__":

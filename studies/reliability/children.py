@@ -112,7 +112,8 @@ class Child:
 
 
 def _is_progress(line: str) -> bool:
-    return "%" in line or " · " in line
+    announced = ("starting", "reading ", "preparing ", "timing ", "evaluating ", "writing ")
+    return "%" in line or " · " in line or "hypotheses. Estimated from" in line or line.startswith(announced)
 
 
 def _count_networks(path: Path) -> None:

@@ -10,7 +10,7 @@ COLOURS = 8
 """Colours of lines, by their order; the style sheet has the classes c0 … c7."""
 WIDTH = 460
 """Width of a chart in its own units, which the page scales: about a pixel each."""
-LABEL, RIGHT = 105, 110
+LABEL, RIGHT = 105, 140
 """Room for the names right of lines, and for the numbers right of bars."""
 ROW = 44
 """Height of a bar with its label above it and the gap below it."""
