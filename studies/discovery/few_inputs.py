@@ -150,7 +150,7 @@ def claims(records: Sequence[FewRecord]) -> dict[str, Claim]:
             f"{sum(r.right for r in some)} and {sum(r.right for r in many)}."
         ),
         "exact": Claim(
-            f"Of {len(exact)} verdicts that call themselves exact, {sum(not r.right for r in exact)} are not."
+            f"Of {len(exact)} verdicts that call themselves exact, wrong: {sum(not r.right for r in exact)}."
         ),
     }
 
@@ -160,12 +160,12 @@ STUDY = Study(
     question=__doc__,
     record=FewRecord,
     parts={
-        "nothing": Part(nothing, 20),
-        "something": Part(something, 4),
-        "large": Part(large, 3),
-        "karjol": Part(karjol, 3),
-        "yeh": Part(yeh, 3),
-        "labels": Part(labels, 0),
+        "nothing": Part(nothing, 3),
+        "something": Part(something, 1),
+        "large": Part(large, 1),
+        "karjol": Part(karjol, 1),
+        "yeh": Part(yeh, 1),
+        "labels": Part(labels, 1),
     },
     run=run,
     quick=lambda recipe: replace(recipe, n=min(recipe.n, 60)),
