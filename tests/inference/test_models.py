@@ -5,9 +5,10 @@ import pytest
 import torch
 
 import invariantnet as inv
-from invariantnet.inference.by_class import Gain, deciding_classes, gains_by_class, parts_of
+from invariantnet.inference.by_class import Gain, deciding_classes, gains_by_class, losing_classes, parts_of
 from invariantnet.inference.hypotheses import all_hypotheses, compared_units, with_joins
 from invariantnet.inference.models import models_for
+from invariantnet.inference.posterior import SymmetryPosterior
 
 
 @pytest.mark.parametrize(
@@ -90,3 +91,15 @@ def test_few_classes_that_refute_a_symmetry_are_named():
     assert deciding_classes(gains(*[1.0] * 10), "rot180") == [], "all classes lose"
     assert deciding_classes(gains(*[0.0] * 10), "rot180") == []
     assert deciding_classes(gains(1.0, 0.0), "rot180") == [], "of two classes, one is not few"
+
+
+def test_classes_that_lose_by_a_symmetry_that_wins_are_named():
+    made = [
+        Gain("rot180", part, nats, 0.1, 50) for part, nats in (("3", 1.0), ("6", -0.5), ("9", -0.9), ("1", -0.2))
+    ]
+    assert losing_classes(made, "rot180") == ["9", "6"]
+    assert losing_classes(made, "hflip") == []
+    posterior = SymmetryPosterior(
+        ("trivial", "rot180"), (1, 2), (0.0, 1.0), (-20.0, 0.0), (0.0, 0.0), 200, by_class=tuple(made)
+    )
+    assert "it does not hold for 9 and 6, which lose by it" in posterior.verdict

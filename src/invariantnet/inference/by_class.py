@@ -15,6 +15,10 @@ MOST_OF_IT = 0.8
 CLEAR = 2.0
 """Standard errors by which a class must lose before it is named."""
 
+CLEAR_IN_SPITE = 3.0
+"""Standard errors by which a class must lose before it is named beside a symmetry that wins in all: among ten
+classes, chance alone then names one in about a hundred verdicts."""
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -100,3 +104,17 @@ def deciding_classes(gains: Sequence[Gain], symmetry: str) -> list[str]:
         named.append(part)
     few = 0 < len(named) <= max(1, FEW * len(ours))
     return named if few and len(ours) > 2 and set(named) <= clear else []
+
+
+def losing_classes(gains: Sequence[Gain], symmetry: str) -> list[str]:
+    """Name the classes that clearly lose by a symmetry, whatever the others gain.
+
+    Args:
+        gains: What each symmetry gains in each class.
+        symmetry: The symmetry.
+
+    Returns:
+        The classes, the worst first.
+    """
+    ours = [g for g in gains if g.symmetry == symmetry and g.nats_per_example < -CLEAR_IN_SPITE * g.error]
+    return [g.part for g in sorted(ours, key=lambda g: g.nats_per_example)]

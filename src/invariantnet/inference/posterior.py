@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from invariantnet._system.words import count_words
-from invariantnet.inference.by_class import Gain, deciding_classes
+from invariantnet.inference.by_class import Gain, deciding_classes, losing_classes
 from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabilities_of_kinds
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 from invariantnet.inference.range_posterior import RangePosterior
@@ -150,6 +150,8 @@ class SymmetryPosterior:
         sentence = f"{self.strength}: {found}, with probability {p:.3f} after {self.examples:,} predictions"
         if any(self.ranges[family].costs_beyond for family in self._families(name)):
             sentence += "; larger ones cost accuracy"
+        if losing := losing_classes(self.by_class, self.favourite):
+            sentence += f"; it does not hold for {' and '.join(losing)}, which lose by it"
         if others:
             sentence += f"; next {both_names(others[0][0])} with {others[0][1]:.3f}"
             sentence += self._refuted_by(others[0][0], name)
