@@ -42,7 +42,7 @@ def body():
         {"backbone": "mlp", "uncertainty": "laplace"},
         {"backbone": "mlp", "symmetries": ["rotation:30"]},
     ],
-    ids=str,
+    ids=["mlp", "cnn", "own", "pretrained", "unfrozen", "laplace", "range"],
 )
 def test_a_fit_on_the_gpu_predicts_on_the_cpu(options, tmp_path, brief_comparison):
     x, y = examples()
