@@ -176,7 +176,6 @@ def test_log_prior():
         (lambda: Symmetrized(mlp((5,), 2), groups("rot90"), "outputs")(inputs(5)), "acts on 16 inputs"),
         (lambda: Symmetrized(network(16), groups("rot90"), "feature"), "unknown: choose among weights, features"),
         (lambda: Symmetrized(network(16), groups("rot90"), pool="median"), "unknown: choose among mean, max"),
-        (lambda: Symmetrized(nn.Linear(16, 2), groups("rot90")), r"use nn\.Sequential, or 'outputs'"),
     ],
 )
 def test_faults(make, fault, annotations_unchecked):

@@ -94,5 +94,5 @@ def test_others_wait_until_what_an_earlier_run_left_is_gone(tmp_path, monkeypatc
     monkeypatch.setattr(distributed, "_current", other)
     trained = []
     monkeypatch.setattr(module, "fit_baseline", lambda clf, *_: trained.append(hasattr(clf, "cpu_seconds_")))
-    fit(settings, tmp_path)
+    fit(settings, tmp_path, overwrite=True)
     assert trained == [True], "the first process trains, and its gradients are summed with ours"

@@ -42,7 +42,7 @@ def log_prior(group: Group) -> float:
 
     Example:
         >>> round(log_prior(Group.from_permutations([[1, 0, 2, 3]])), 2)  # one of six exchanges
-        -3.72
+        -3.44
     """
     if not group.is_permutation_group:
         return log(SHARES["signs"]) + _signs(group)
