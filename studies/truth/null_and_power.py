@@ -138,7 +138,8 @@ def draw(records: Sequence[Record]) -> Figure:
                 )
                 error = np.sqrt(max(right * (1 - right), 0.25 / len(inside)) / len(inside))
                 axis.errorbar(stated, right, yerr=error, fmt="o", color=COLORS["rot90"], capsize=3)
-                axis.annotate(f"{len(inside)}", (stated, right), xytext=(-14, 5), textcoords="offset points")
+                beside = (-14, 5) if high <= EDGES[-2] else (-4, -16)  # the last two bins are close together
+                axis.annotate(f"{len(inside)}", (stated, right), xytext=beside, textcoords="offset points")
         axis.set(title=kind, xlabel="stated probability of the favourite", xlim=(0, 1.1), ylim=(-0.05, 1.1))
     figure.axes[0].set_ylabel("share that is right")
     return figure
