@@ -19,8 +19,8 @@ def beam_search(moments: Moments) -> list[Int64[np.ndarray, " dim"]]:
     """Find permutations that bring one input to the place of another, for every pair, and change moments least.
 
     Images are chosen place by place. Each choice adds the change of the numbers of that place, alone and together
-    with all earlier places. Permutations that move few inputs always change less, so only those that move equally
-    many compete.
+    with all earlier places. Permutations that move few inputs always change less, so a permutation competes only
+    with others that move equally many.
 
     Args:
         moments: What to leave alone.

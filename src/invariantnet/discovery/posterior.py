@@ -45,7 +45,7 @@ inputs:
 turns of three are all their permutations, as far as pairs can tell."""
 
 CONJUGATES = 24
-"""Conjugates by an exchange of two inputs that are tried in each step: those that look most alike."""
+"""Conjugates by an exchange of two inputs that are tried in each step: the ones that look most alike."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -176,7 +176,7 @@ def _attempts(
 def _anchors(
     moments: Moments, rng: np.random.Generator, *, signed: bool, beyond: Int64[np.ndarray, " dim"] | None
 ) -> list[tuple[int, int, bool]]:
-    """Pairs of a place and the input that takes it, among those that look alike."""
+    """Pairs of a place and the input that takes it, among inputs that look alike."""
     dim = moments.dim
     own = moments.pairs[:, np.arange(dim), np.arange(dim)]
     profile = np.concatenate([moments.even, np.abs(moments.odd), np.abs(moments.pairs).sum(axis=2), own])

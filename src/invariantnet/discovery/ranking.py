@@ -42,7 +42,7 @@ def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) ->
 def first_of_each_kind(
     best: list[tuple[float, Int64[np.ndarray, " dim"]]],
 ) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
-    """Sort permutations by their rank among those that move equally many inputs."""
+    """Sort permutations by their rank among all that move equally many inputs."""
     seen: Counter[int] = Counter()
     found = []
     for misfit, index in best:

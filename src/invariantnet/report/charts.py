@@ -44,7 +44,7 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
 
     Args:
         rows: The bars, from top to bottom.
-        alt: The chart in words, for people who do not see it.
+        alt: The chart in words, for readers that cannot see it.
         low: Value at the left end of the axis.
         high: Value at its right end.
 
@@ -89,7 +89,7 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
     Args:
         rows: The lines.
         ticks: Text below each position.
-        alt: The chart in words, for people who do not see it.
+        alt: The chart in words, for readers that cannot see it.
 
     Returns:
         The chart.
@@ -142,7 +142,7 @@ def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:
 
     Args:
         points: Stated probability, observed frequency, and number of examples.
-        alt: The chart in words, for people who do not see it.
+        alt: The chart in words, for readers that cannot see it.
 
     Returns:
         The chart.
