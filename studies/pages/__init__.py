@@ -25,7 +25,7 @@ PAGES = (
 """Names of the templates, and of the pages in `docs/`."""
 
 MOST_ROWS = 5
-"""Rows of a table that are shown at once; all of them are there for readers who unfold the table."""
+"""Rows of a table that are shown at once; unfolding the table shows all of them."""
 
 PANEL_OF_README = ["Connect-4", "poker hands", "spirals as clouds", "digits", "textures"]
 """Sets of the panel that the README shows: a board, cards, points, digits, and textures, whose verdict is open."""
@@ -58,7 +58,7 @@ class Page:
         return table + (f"\n{mark}" if mark else "")
 
     def picture(self, name: str, words: str) -> str:
-        """Show the figure of a study, with words for readers who cannot see it."""
+        """Show the figure of a study, with words in its place where it cannot be seen."""
         mark = self.mark(name).rstrip()
         return f"![{words}](pictures/{name}.png)" + (f"\n\n{mark}" if mark else "")
 
@@ -121,7 +121,7 @@ class Page:
 
 
 def shortened(table: str, *, unfolds: bool = True) -> str:
-    """Show the first rows of a table, and all of them to readers who ask for them.
+    """Show the first rows of a table, and all of them where the table is unfolded.
 
     Args:
         table: A table in Markdown.

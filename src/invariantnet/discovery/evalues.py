@@ -1,7 +1,7 @@
 r"""Evidence against "nothing is gained", valid at any finite number of examples.
 
 An *e-value* is a number that is on average at most 1 if the null hypothesis holds, so that by Markov's
-inequality it exceeds $1/\alpha$ with probability at most $\alpha$. It is the wealth of a gambler who starts
+inequality it exceeds $1/\alpha$ with probability at most $\alpha$. It is the wealth of a gambler that starts
 with 1 and bets at fair odds:
 
 $$E = \sum_b w_b \prod_i \left(1 + b\, \frac{\min(\max(d_i, -c), c)}{c}\right),$$

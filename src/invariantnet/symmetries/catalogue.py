@@ -63,7 +63,7 @@ class CatalogueEntry:
 
     Args:
         name: Name by which users ask for it.
-        plain: What people who know no group theory call it; verdicts show it beside the name.
+        plain: Its name without group theory; verdicts show it beside the name.
         description: What it does to an input, for the command line.
         shapes: Input shapes that it acts on, for the command line.
         generators: Makes the group for a shape.

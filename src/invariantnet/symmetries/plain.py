@@ -1,4 +1,4 @@
-"""Plain names: what people who know no group theory call a symmetry. Nothing here imports torch."""
+"""Plain names: what a symmetry is called without group theory. Nothing here imports torch."""
 
 from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
