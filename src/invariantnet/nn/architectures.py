@@ -63,7 +63,7 @@ def mlp(
     layers: list[nn.Module] = []
     for width in widths[:-1]:
         layers += [nn.Linear(width, hidden), nn.ReLU()]
-    layers += [*_features(widths[-1], hidden, units, pool), nn.Linear(hidden, classes)]
+    layers += [*features_of_units(widths[-1], hidden, units, pool), nn.Linear(hidden, classes)]
     network = nn.Sequential(*layers)
     return make_bayesian(network, prior_std=1.0) if bayesian else network
 
@@ -155,7 +155,7 @@ def convnet(
             height, width = -(-height // 2), -(-width // 2)
     size = channels if pooled else channels * height * width
     layers += [nn.AdaptiveAvgPool2d(1)] if pooled else []
-    layers += [nn.Flatten(), *_features(size, hidden, units, pool), nn.Linear(hidden, classes)]
+    layers += [nn.Flatten(), *features_of_units(size, hidden, units, pool), nn.Linear(hidden, classes)]
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
@@ -170,7 +170,9 @@ def _sequence_convnet(
         channels, length = filters, -(-length // 2)
     size = channels if pooled else channels * length
     layers += [nn.AdaptiveAvgPool1d(1)] if pooled else []
-    return nn.Sequential(*layers, nn.Flatten(), *_features(size, hidden, units, pool), nn.Linear(hidden, classes))
+    return nn.Sequential(
+        *layers, nn.Flatten(), *features_of_units(size, hidden, units, pool), nn.Linear(hidden, classes)
+    )
 
 
 class Transposed(nn.Module):
@@ -181,10 +183,23 @@ class Transposed(nn.Module):
         return x.mT
 
 
-def _features(inputs: int, hidden: int, units: int, pool: Pool) -> list[nn.Module]:
-    """The last hidden layer: each feature is made of several units."""
-    pools = {"max": nn.MaxPool1d, "mean": nn.AvgPool1d}
-    return [nn.Linear(inputs, hidden * units), nn.ReLU(), *([pools[pool](units)] if units > 1 else [])]
+def features_of_units(inputs: int, hidden: int, units: int, pool: Pool) -> list[nn.Module]:
+    """Make the last hidden layer, whose features are made of several units each.
+
+    Args:
+        inputs: Numbers that the layer takes.
+        hidden: Number of features.
+        units: Number of hidden units that make one feature.
+        pool: Whether a feature is the maximum of its units or their mean.
+
+    Returns:
+        The layers.
+    """
+    layer = nn.Linear(inputs, hidden * units)
+    if units == 1:
+        return [layer, nn.ReLU()]
+    # The maximum of rectified units is the rectified maximum, which costs less; that does not hold for a mean.
+    return [layer, nn.MaxPool1d(units), nn.ReLU()] if pool == "max" else [layer, nn.ReLU(), nn.AvgPool1d(units)]
 
 
 def is_sequence(shape: tuple[int, ...]) -> bool:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from invariantnet.choices import Pool
-from invariantnet.nn.architectures import Transposed, image_shape, mlp
+from invariantnet.nn.architectures import Transposed, features_of_units, image_shape, mlp
 
 Native = Literal["permutations", "cyclic", "shifts"]
 """Groups of the catalogue that a network can be invariant to by construction."""
@@ -50,9 +50,7 @@ def native_network(
         body, size = _of_sets(shape, hidden), 2 * hidden
     else:
         body, size = _circular(native, shape), 2 * CHANNELS
-    pools = {"max": nn.MaxPool1d, "mean": nn.AvgPool1d}
-    features = [nn.Linear(size, hidden * units), nn.ReLU(), *([pools[pool](units)] if units > 1 else [])]
-    return nn.Sequential(*body, *features, nn.Linear(hidden, classes))
+    return nn.Sequential(*body, *features_of_units(size, hidden, units, pool), nn.Linear(hidden, classes))
 
 
 def sorted_mlp(

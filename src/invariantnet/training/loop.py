@@ -145,7 +145,8 @@ class _TrainingRun:
             terms = {
                 k: v * (share if k == "log_likelihood" else 1 / self.processes.size) for k, v in terms.items()
             }
-        self.optimizer.zero_grad()
+        for parameter in self.parameters:
+            parameter.grad = None  # zero_grad() takes ten times as long where steps are short
         (-total(terms.values())).backward()
         self.processes.sum_gradients(self.parameters)
         self.optimizer.step()

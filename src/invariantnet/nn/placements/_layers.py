@@ -11,6 +11,8 @@ from invariantnet.symmetries.ranges import AnySymmetry
 
 POINTWISE = (nn.ReLU, nn.Tanh, nn.GELU, nn.SiLU, nn.Sigmoid, nn.ELU, nn.LeakyReLU, nn.Identity)
 """Layers that treat every number alike, so that they may be applied to the copies of a feature side by side."""
+MONOTONE = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.LeakyReLU, nn.Identity)
+"""Layers that keep the order of numbers, so that a maximum may be taken before them or after them."""
 
 
 def is_plain_linear(layer: nn.Module) -> TypeGuard[nn.Linear]:
@@ -59,6 +61,20 @@ def check_first_layer(module: nn.Module, symmetry: AnySymmetry, input_shape: tup
         )
 
 
+def pools_units(layer: nn.Module, units: int) -> bool:
+    """Whether a layer pools neighbours, with no window across the copies of a layer of `units` units."""
+    if not isinstance(layer, nn.MaxPool1d | nn.AvgPool1d):
+        return False
+    size, step, padding = (_number(n) for n in (layer.kernel_size, layer.stride, layer.padding))
+    return size == step and padding == 0 and units % size == 0
+
+
+def pool_size(layer: nn.Module) -> int:
+    """Count the units that a layer pools."""
+    assert isinstance(layer, nn.MaxPool1d | nn.AvgPool1d)
+    return _number(layer.kernel_size)
+
+
 def apply_all(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
     """Call one layer after another; making an `nn.Sequential` at every step would cost more than small layers."""
     for layer in layers:
@@ -80,6 +96,10 @@ def plain_linear(weight: Float[Tensor, "neurons inputs"], bias: Tensor | None) -
     if bias is not None:
         linear.bias.copy_(bias)
     return linear
+
+
+def _number(size: int | tuple[int, ...]) -> int:
+    return size[0] if isinstance(size, tuple) else size
 
 
 def _flattens(layer: nn.Module) -> bool:

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from invariantnet.choices import Pool
 from invariantnet.nn.placements._layers import (
+    MONOTONE,
     POINTWISE,
     apply_all,
     check_first_layer,
@@ -17,6 +18,8 @@ from invariantnet.nn.placements._layers import (
     is_plain_linear,
     is_plain_sequence,
     plain_linear,
+    pool_size,
+    pools_units,
 )
 from invariantnet.nn.placements._moved import MoveWeights, gather_indices
 from invariantnet.nn.placements._split import call_pooled, find_head
@@ -79,7 +82,7 @@ class Features(OverElements):
         if self.head is not None:
             return super().fold(module, pi, inputs)
         first, *between, head = _layers(module)
-        units = self._units(between)
+        units = self._units(between, first)
         if not self._moves_weights(first) or not isinstance(head, nn.Linear) or units is None:
             return super().fold(module, pi, inputs)
         assert isinstance(first, nn.Linear)
@@ -89,24 +92,26 @@ class Features(OverElements):
         count, moved = copies.shape[1], copies.permute(2, 1, 0).flatten(0, 1)
         bias = None if first.bias is None else first.bias.repeat_interleave(count)
         wide = plain_linear(*in_own_units(moved, bias, inputs))
-        activation = copy.deepcopy(between[0])
+        activation = copy.deepcopy(next(layer for layer in between if isinstance(layer, POINTWISE)))
         if self.pool == "max":
             return nn.Sequential(wide, activation, nn.MaxPool1d(count * units), copy.deepcopy(head))
         spread = (weights / units).expand(units, count).flatten()
         mean = plain_linear((head.weight[:, :, None] * spread).flatten(1), head.bias)
         return nn.Sequential(wide, activation, mean)
 
-    def _units(self, between: list[nn.Module]) -> int | None:
+    def _units(self, between: list[nn.Module], first: nn.Module) -> int | None:
         """Count the units of a feature, if only an activation and their pool stand before the head."""
-        activation, *pools = between or [nn.Flatten()]
-        if not isinstance(activation, POINTWISE) or len(pools) > 1:
+        pools = [layer for layer in between if not isinstance(layer, POINTWISE)]
+        if not isinstance(first, nn.Linear) or len(between) != len(pools) + 1 or len(pools) > 1:
             return None
         if not pools:
             return 1
-        if not isinstance(pools[0], nn.MaxPool1d if self.pool == "max" else nn.AvgPool1d):
+        kind = nn.MaxPool1d if self.pool == "max" else nn.AvgPool1d
+        if not isinstance(pools[0], kind) or not pools_units(pools[0], first.out_features):
             return None
-        size = pools[0].kernel_size
-        return int(size[0] if isinstance(size, tuple) else size)
+        # A maximum may stand before an activation that keeps the order of numbers, or behind it.
+        in_order = between[-1] is pools[0] or (self.pool == "max" and isinstance(between[-1], MONOTONE))
+        return pool_size(pools[0]) if in_order else None
 
     def _moves_weights(self, first: nn.Module) -> bool:
         # Transformed weights serve all inputs of a batch, but interpolating them costs more than the inputs.
@@ -115,7 +120,10 @@ class Features(OverElements):
     def _pooled(
         self, features: Float[Tensor, "*batch n features"], weights: Float[Tensor, "n ..."]
     ) -> Float[Tensor, "*batch features"]:
-        return features.amax(-2) if self.pool == "max" else self.mean(features, weights)
+        if features.shape[-2] == 1 and self.uniform:
+            return features.squeeze(-2)
+        # Unlike amax(), max() remembers where the maximum is, which makes its backward pass cheap.
+        return features.max(-2).values if self.pool == "max" else self.mean(features, weights)
 
     def _pooled_inside(
         self,
@@ -139,7 +147,8 @@ class Features(OverElements):
     ) -> Float[Tensor, "*batch n features"]:
         first = body[0]
         # Call hooked layers normally, so that their hooks fire.
-        if self._moves_weights(first) and not has_hooks(first):
+        copies_inputs = not self.only_identity and _is_small_step(x, first)
+        if self._moves_weights(first) and not has_hooks(first) and not copies_inputs:
             assert isinstance(first, nn.Linear)
             return self._features_of_moved_weights(first, body[1:], x, used)
         copies, axes = self.transformed(x, used)
@@ -153,8 +162,8 @@ class Features(OverElements):
         axes = moved.shape[1:]
         bias = None if first.bias is None else first.bias.expand(axes).flatten()
         hidden = F.linear(x, moved.flatten(1).mT, bias)
-        if all(isinstance(layer, POINTWISE) for layer in rest):
-            return apply_all(rest, hidden).unflatten(-1, axes)
+        if all(isinstance(layer, POINTWISE) or pools_units(layer, axes[1]) for layer in rest):
+            return apply_all(rest, hidden).unflatten(-1, (axes[0], -1))
         copies = hidden.unflatten(-1, axes)
         return apply_all(rest, copies.flatten(0, -2)).flatten(1).unflatten(0, copies.shape[:-1])
 
@@ -197,6 +206,13 @@ def count_features(module: nn.Module, head: str | None) -> int:
 def has_hooks(layer: nn.Module) -> bool:
     """Whether a call of the layer would also call a hook."""
     return bool(layer._forward_hooks or layer._forward_pre_hooks)
+
+
+def _is_small_step(x: Float[Tensor, "*batch dim"], first: nn.Module) -> bool:
+    """Whether a training step has fewer inputs than neurons, so that copying inputs costs less than weights."""
+    if not torch.is_grad_enabled() or torch.compiler.is_exporting() or x.requires_grad:
+        return False
+    return isinstance(first, nn.Linear) and x.shape[:-1].numel() < first.out_features
 
 
 def _layers(module: nn.Module) -> list[nn.Module]:
