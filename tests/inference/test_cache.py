@@ -44,9 +44,10 @@ def test_scores_are_used_again_by_the_same_version_only(scores, comparison, monk
     assert cache.keys() == scores[comparison].keys()
     monkeypatch.setattr(evidence, "package_version", lambda: "999")
     comparison(cache)
-    assert len({key.race for key in cache}) == 2
+    assert len(cache) == 2 * len(scores[comparison])
 
 
+SHARES_NO_SYMMETRY = "a symmetry of the same name"
 SAME_NAME = replace(MIRROR, symmetry=replace(MIRROR.symmetry, name="rot90"))
 CASES = {
     "inputs": (compare, {"x": X + 1e-3}),
@@ -54,7 +55,7 @@ CASES = {
     "seed": (compare, {"seed": 1}),
     "training": (compare, {"compared": hypotheses("rot90", model=OTHER_MODEL)}),
     "doubt": (compare, {"config": replace(ONE, doubt=0.02)}),
-    "a symmetry of the same name": (compare, {"compared": [NO_SYMMETRY, SAME_NAME]}),
+    SHARES_NO_SYMMETRY: (compare, {"compared": [NO_SYMMETRY, SAME_NAME]}),
     "inputs of a fit": (fit, {"x": X + 1e-3}),
     "labels of a fit": (fit, {"y": 1 - Y}),
     "width": (fit, {"hidden": 5}),
@@ -67,4 +68,14 @@ def test_a_comparison_does_not_use_scores_of_another(scores, case):
     comparison, changes = CASES[case]
     cache = dict(scores[comparison])
     comparison(cache, **changes)
-    assert len({key.race for key in cache}) == 2
+    kept = [
+        key for key in scores[comparison] if key.hypothesis.startswith("trivial") and case == SHARES_NO_SYMMETRY
+    ]
+    assert len(cache) == 2 * len(scores[comparison]) - len(kept)
+
+
+def test_a_larger_comparison_takes_over_the_scores_of_a_smaller_one(scores):
+    cache = dict(scores[compare])
+    compare(cache, compared=[*COMPARED, MIRROR])
+    new = {key.hypothesis for key in cache.keys() - scores[compare].keys()}
+    assert new == {MIRROR.name}

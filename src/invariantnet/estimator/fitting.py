@@ -1,5 +1,6 @@
 """How an estimator is fitted, by each method: the comparison of the symmetries, then the final network."""
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
-from invariantnet.inference.hypotheses import Hypothesis, ranges_left_out
+from invariantnet.inference.hypotheses import Hypothesis, compared_units, ranges_left_out, with_joins_of
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import UNFROZEN
 from invariantnet.inference.prices import predict_moved
@@ -31,6 +32,10 @@ from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
 from invariantnet.uncertainty import train_uncertain, training_steps
+
+MOST_CLIMBS = 3
+"""Times that a favourite is joined with the other candidates: the kinds of symmetry that an image may combine are
+shifts, symmetries of the square, and exchanges of colours or signs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,7 @@ class Fitter(NetworkMaker):
     second_opinion: bool
     tolerance: float
     prior: float | Sequence[float]
+    joins: bool
     n_networks: int
     n_jobs: int
     verbose: int
@@ -67,31 +73,55 @@ class Fitter(NetworkMaker):
         return examples if self.rest_ is None else examples[self.rest_]
 
     def _compare(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
-        """Race the hypotheses; sets `posterior_`."""
-        config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
-        visible = self.verbose > 0
+        """Race the hypotheses; sets `posterior_`.
+
+        With `"auto"`, candidates are not closed under joins where these are too many. So the favourite is then
+        joined with every other candidate, and the race goes on with the joins, until no join is favoured.
+        """
         self.cpu_seconds_ = {}
+        cache = {} if cache is None else cache
         with timed(self.cpu_seconds_, "comparison"):
             compared = self._what_is_compared(examples, cache)
-            ahead = Ahead(compared.make_network, self.hypotheses_, compared.examples, self.likelihood)
-            config, work = announced(ahead, config, visible=visible)
-            with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network:
-                self.posterior_ = gather_evidence(
-                    compared.make_network,
-                    self.hypotheses_,
-                    compared.examples,
-                    config=config,
-                    likelihood=self.likelihood,
-                    alpha=self._alpha,
-                    seed=seed,
-                    records=Records(
-                        cache, self._about_scores(), on_network, self._class_names, compared.predict_moved
-                    ),
-                )
+            self._race(compared, seed, cache)
+            for _ in range(MOST_CLIMBS):
+                if not self._joined_the_favourite():
+                    break
+                self._race(compared, seed, cache)
         left_out = ranges_left_out(self.symmetries, self.candidates_, self.input_shape_)
         self.posterior_ = replace(self.posterior_, left_out=left_out)
         if self.second_opinion:
             self._ask_for_a_second_opinion(compared, seed)
+
+    def _race(self, compared: "_Compared", seed: int, cache: ScoreCache) -> None:
+        """Race the hypotheses once; scores in the cache are taken over."""
+        config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
+        visible = self.verbose > 0
+        ahead = Ahead(compared.make_network, self.hypotheses_, compared.examples, self.likelihood)
+        config, work = announced(ahead, config, visible=visible)
+        with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network:
+            self.posterior_ = gather_evidence(
+                compared.make_network,
+                self.hypotheses_,
+                compared.examples,
+                config=config,
+                likelihood=self.likelihood,
+                alpha=self._alpha,
+                seed=seed,
+                records=Records(
+                    cache, self._about_scores(), on_network, self._class_names, compared.predict_moved
+                ),
+            )
+
+    def _joined_the_favourite(self) -> bool:
+        """Add the joins of the favourite that `"auto"` has not compared; False if there are none."""
+        searches = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
+        if not searches or isinstance(self.backbone, Pretrained) or not self.posterior_.learned:
+            return False
+        favourite = next(g for g in self._groups if g.name == self.posterior_.favourite)
+        before = len(self.candidates_)
+        self.candidates_ = [*with_joins_of(favourite, self._groups, self.posterior_.log_evidence)]
+        self._combine_symmetries_and_models()
+        return len(self.candidates_) > before
 
     def _what_is_compared(self, examples: Examples, cache: ScoreCache | None) -> "_Compared":
         """Networks on the inputs or, with a pretrained body, heads on the features of all copies."""
@@ -283,7 +313,15 @@ class Fitter(NetworkMaker):
             "placement": self.placement_,
             "head": self.head,
             "pool": self.pool,
+            "rivals": self._about_rivals(),
         }
+
+    def _about_rivals(self) -> list[object]:
+        """What the network of one hypothesis depends on that follows from all of them."""
+        if self._compares_ranges or isinstance(self.backbone, Pretrained):
+            return [symmetry.name for symmetry in self.candidates_]
+        pools = hashlib.sha256(self.inputs_.shared.pools.tobytes()).hexdigest()
+        return [compared_units(1, [h.copies for h in self.hypotheses_]), pools]
 
     @property
     def _alpha(self) -> float | list[float]:

@@ -221,17 +221,18 @@ class NetworkMaker(StoredEstimator):
     def _symmetrized(
         self, hypothesis: Hypothesis, pool: Pool, placement: Placement | None = None, drawn: int = DRAWN
     ) -> Symmetrized:
+        placement, pool, equal = placement or self.placement_, hypothesis.model.pool or pool, placement is not None
         return Symmetrized(
-            self._module(hypothesis, pool, equal=placement is not None),
+            self._module(hypothesis, pool, equal=equal),
             [hypothesis.symmetry],
-            placement or self.placement_,
+            placement,
             pool,
             standardize=self._standardize(hypothesis),
             probabilities=self.likelihood.averages_probabilities,
             input_shape=self._network_shape,
             outputs=self.outputs_,
             native=hypothesis.native,
-            head=self.head if (placement or self.placement_) == "features" else None,
+            head=self.head if placement == "features" else None,
             drawn=drawn,
         )
 

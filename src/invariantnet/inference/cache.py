@@ -17,8 +17,9 @@ from invariantnet.inference.scoring import BlockScore
 class NetworkKey:
     """Identifies one trained network of a race."""
 
-    race: str
-    """Digest of the data, the settings and the version: scores of another race are never mixed in."""
+    digest: str
+    """Digest of the data, the hypothesis, the settings and the version: other scores are never mixed in. It does
+    not depend on what else is compared, so that a larger comparison takes over the scores of a smaller one."""
     hypothesis: str
     network: int
     block: int

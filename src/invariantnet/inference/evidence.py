@@ -96,7 +96,7 @@ def gather_evidence(
     race.class_names = records.class_names
     if records.cache is not None:
         facts = records.about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
-        race.cache, race.name = records.cache, race_digest(race, facts)
+        race.cache, race.digests = records.cache, {h.name: network_digest(race, h, facts) for h in hypotheses}
     if records.on_network is not None:
         blocks = len(race.blocks)
         race.progress = RaceProgress(config.n_networks, most_networks(config), blocks, records.on_network)
@@ -112,19 +112,18 @@ def gather_evidence(
     return posterior
 
 
-def race_digest(race: Race, about: Mapping[str, object]) -> str:
-    """Digest of everything that the scores of a race depend on, the version included."""
+def network_digest(race: Race, hypothesis: Hypothesis, about: Mapping[str, object]) -> str:
+    """Digest of everything that the scores of a hypothesis depend on, the version included."""
     settings = asdict(race.config)
     for name in ("n_jobs", "n_networks", "sure", "margin", "tolerance"):
         settings.pop(name)  # these decide which networks are trained, not how
-    groups = [(s.name, _digest(s)) for s in race.contest.symmetries]
-    models = sorted({(h.model.name, repr(h.model.training)) for h in race.contest.hypotheses})
+    model = hypothesis.model
     facts = [
         package_version(),
         settings,
         repr(race.scorer.likelihood),
-        groups,
-        models,
+        _digest(hypothesis.symmetry),
+        [model.name, repr(model.training)],
         race.seed,
         len(race.examples),
     ]

@@ -23,6 +23,10 @@ MAX_HYPOTHESES = 32
 MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
 """Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
 large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
+MOST_INPUTS_WITH_CLIMBS = 4096
+"""Numbers per input up to which `auto` joins its favourite with other candidates: a join takes up to 5 seconds."""
+REFUTED = 10.0
+"""Nats by which a part of a group must predict better than the group: then no join with it is tried."""
 
 Asked = str | AnySymmetry | Sequence[str | AnySymmetry]
 """What users ask for: names, groups, ranges, or `"auto"`."""
@@ -232,6 +236,44 @@ def with_joins(
         found.append(candidate)
         for other in found[1:-1] if closed else ():
             add(join(*sorted((candidate, other), key=_rank)))
+    return sorted(found, key=_rank)
+
+
+def with_joins_of(
+    favourite: Group, groups: Sequence[Group], log_evidence: Sequence[float], limit: int = MAX_HYPOTHESES
+) -> list[Group]:
+    """Join a favourite with every other candidate that may be true: one step upwards in the lattice of groups.
+
+    A candidate is refuted if one of its own subgroups predicts clearly better. Then no join with it can be true.
+
+    Args:
+        favourite: The group to go up from.
+        groups: All groups that were compared.
+        log_evidence: Log evidence of each.
+        limit: Largest number of groups, joins included.
+
+    Returns:
+        The groups and the joins that are not among them, sorted by size; only the groups if inputs are so large
+        that the search would take minutes.
+
+    Example:
+        >>> from invariantnet import symmetry
+        >>> groups = [symmetry(n, shape=(4, 4)) for n in ("trivial", "hflip", "vflip", "shifts")]
+        >>> [g.name for g in with_joins_of(groups[3], groups, [-100.0, -99.0, -200.0, -50.0])]
+        ['trivial', 'hflip', 'vflip', 'shifts', 'shifts+hflip']
+    """
+    found = list(groups)
+    if favourite.dim > MOST_INPUTS_WITH_CLIMBS or favourite.order == 1:
+        return found
+    by_name = {g.name: evidence for g, evidence in zip(groups, log_evidence, strict=True)}
+    for group in sorted(groups, key=_rank):
+        parts = [g for g in groups if g.order < group.order and g <= group]
+        refuted = any(by_name[part.name] - by_name[group.name] > REFUTED for part in parts)
+        if len(found) < limit and not refuted and not group <= favourite:
+            smaller, larger = sorted((favourite, group), key=_rank)
+            joined = join(larger, smaller)
+            if isinstance(joined, Group) and all(joined != g for g in found):
+                found.append(joined)
     return sorted(found, key=_rank)
 
 

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from torch import nn
 
-from invariantnet.choices import BackboneName, require_choice
-from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
+from invariantnet.choices import BackboneName, Pool, require_choice
+from invariantnet.nn.architectures import convnet, is_sequence, linear, linear_network, mlp
 from invariantnet.nn.native import Native, native_network, sorted_mlp
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import SAMPLED
@@ -27,6 +27,10 @@ SHORTEST_SEQUENCE = 16
 
 SMALLEST_IMAGE = 8
 """Pixels of the shorter side from which on convolutions compete."""
+
+MOST_LISTED = 16
+"""Elements up to which each makes a copy, even if a network is known that needs no copies: with more, it is both
+quicker and learns more from few examples."""
 
 MORE_STEPS = 1.6
 """Factor of the smallest number of steps where ranges are compared: 80 steps of a CNN were enough to find turns by
@@ -49,6 +53,7 @@ class Model:
         reads_sequences: Whether it takes a flat input for a sequence, rather than for a row of a table.
         shared_units: Whether its inputs have the units that all candidates allow, rather than those of its own
             symmetry.
+        pool: How it pools the features of copies, whatever the user asked for; None leaves that to the user.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Model:
     native: Native | None = None
     reads_sequences: bool = False
     shared_units: bool = False
+    pool: Pool | None = None
 
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
@@ -93,6 +99,10 @@ MLPS = (
 )
 """MLPs with little and with much decay, and with two hidden layers. Much decay suits few or noisy examples."""
 
+LINEAR = replace(_model("linear", linear_network, 4, learning_rate=3e-2, weight_decay=3e-2), pool="mean")
+"""A linear function of the inputs, averaged over their copies: many tables say no more. It starts at zero, so its
+rate is higher than that of an MLP, which starts with features of every kind."""
+
 
 def _convolutions(name: str, make: Make) -> Model:
     found = _model(name, make, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=50)
@@ -102,7 +112,7 @@ def _convolutions(name: str, make: Make) -> Model:
 CNNS = (_convolutions("plain cnn", convnet), _convolutions("pooled cnn", partial(convnet, pooled=True)))
 """Convolutions that keep the places of features, and such that average over all places, as textures need."""
 
-MODEL_NAMES = tuple(model.name for model in (*MLPS, *CNNS))
+MODEL_NAMES = tuple(model.name for model in (LINEAR, *MLPS, *CNNS))
 """Models that can be asked for one by one, so that a later fit need not compare them again."""
 
 OWN = _model("own", None, 2, epochs=8, batch_size=64, learning_rate=5e-3)
@@ -165,13 +175,14 @@ def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
     pixels = shape[-1] * shape[-2] if len(shape) > 1 else size
     cnns = CNNS if is_sequence(shape) or pixels <= MOST_PIXELS_WITHOUT_POOLING else CNNS[1:]
     if backbone in MODEL_NAMES:
-        return tuple(model for model in (*MLPS, *CNNS) if model.name == backbone)
+        return tuple(model for model in (LINEAR, *MLPS, *CNNS) if model.name == backbone)
     if backbone == "mlp":
         return MLPS
     if backbone == "cnn":
         return cnns
     suits_cnn = shape[0] >= SHORTEST_SEQUENCE if is_sequence(shape) else min(shape[-2:]) >= SMALLEST_IMAGE
     found = MLPS if size <= MOST_INPUTS_OF_AN_MLP or len(shape) == 1 or not suits_cnn else ()
+    found = (LINEAR, *found) if len(shape) == 1 and not suits_cnn else found
     return (*found, *cnns) if suits_cnn else found
 
 
@@ -211,9 +222,10 @@ def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:
         shape: Shape of one input.
 
     Returns:
-        The part, a group of the catalogue with few cosets; None for small groups, and where none is known.
+        The part, a group of the catalogue with few cosets; None for groups of at most 16 elements, and where no
+        such network is known.
     """
-    if symmetry.is_matrix_group or symmetry.order <= SAMPLED:
+    if symmetry.is_matrix_group or symmetry.order <= MOST_LISTED:
         return None
     for name in NATIVE:
         try:

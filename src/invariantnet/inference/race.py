@@ -79,7 +79,7 @@ class Race:
         self.blocks = plan_blocks(len(examples), config.first_block, config.growth)
         self.first = self.blocks[0].start
         self.cache: ScoreCache = {}
-        self.name = ""
+        self.digests: dict[str, str] = {}
         self.progress: RaceProgress | None = None
         self.class_names: Sequence[str] | None = None
         self.now: Standings
@@ -304,7 +304,8 @@ class Race:
         return {key: cost for key, cost in keys.items() if key not in self.cache}
 
     def _key(self, hypothesis: int, network: int, block: Block) -> NetworkKey:
-        return NetworkKey(self.name, self.contest.hypotheses[hypothesis].name, network, block.number)
+        name = self.contest.hypotheses[hypothesis].name
+        return NetworkKey(self.digests.get(name, ""), name, network, block.number)
 
 
 def network_seed(seed: int, network: int, block: int) -> int:

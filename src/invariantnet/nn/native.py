@@ -18,8 +18,8 @@ from invariantnet.nn.architectures import Transposed, features_of_units, image_s
 Native = Literal["permutations", "cyclic", "shifts"]
 """Groups of the catalogue that a network can be invariant to by construction."""
 
-CHANNELS = 48
-"""Channels of circular convolutions."""
+CHANNELS: dict[Native, int] = {"cyclic": 48, "shifts": 32}
+"""Channels of circular convolutions; fewer on images, whose size no pooling may reduce."""
 DILATIONS = (1, 2, 4)
 """Distances of neighbours in successive circular convolutions: together they see 29 positions."""
 
@@ -49,7 +49,7 @@ def native_network(
     if native == "permutations":
         body, size = _of_sets(shape, hidden), 2 * hidden
     else:
-        body, size = _circular(native, shape), 2 * CHANNELS
+        body, size = _circular(native, shape), 2 * CHANNELS[native]
     return nn.Sequential(*body, *features_of_units(size, hidden, units, pool), nn.Linear(hidden, classes))
 
 
@@ -94,7 +94,7 @@ def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
     else:
         channels, *size = image_shape(shape)
         layers.append(nn.Unflatten(-1, (channels, *size)))
-    axes = (shape[0],) if native == "cyclic" else shape[-2:]
+    axes, filters = (shape[0],) if native == "cyclic" else shape[-2:], CHANNELS[native]
     convolution: Any
     norm: Any
     convolution, norm = (nn.Conv1d, nn.BatchNorm1d) if native == "cyclic" else (nn.Conv2d, nn.BatchNorm2d)
@@ -103,11 +103,11 @@ def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
         kernel = tuple(2 * r + 1 for r in reach)
         padding = tuple(r * dilation for r in reach)
         layers += [
-            convolution(channels, CHANNELS, kernel, padding=padding, dilation=dilation, padding_mode="circular"),
-            norm(CHANNELS),
+            convolution(channels, filters, kernel, padding=padding, dilation=dilation, padding_mode="circular"),
+            norm(filters),
             nn.ReLU(),
         ]
-        channels = CHANNELS
+        channels = filters
     return [*layers, nn.Flatten(2), MeanAndMaximum()]
 
 

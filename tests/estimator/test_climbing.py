@@ -1,0 +1,70 @@
+"""With `auto`, the favourite is joined with other candidates where all joins at once would be too many."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from invariantnet import InvariantClassifier
+from invariantnet.estimator import fitting
+from invariantnet.inference import SymmetryPosterior
+
+pytestmark = pytest.mark.usefixtures("module_unchecked")
+X = np.random.default_rng(0).normal(size=(40, 9 * 9))
+Y = np.arange(40) % 2
+
+
+class Judge:
+    """Stands for a comparison: evidence by name, and a note of what was compared."""
+
+    def __init__(self, evidence, learned=True):
+        self.evidence, self.learned, self.compared = evidence, learned, []
+
+    def __call__(self, make_network, hypotheses, examples, **_):
+        groups = list(dict.fromkeys(h.symmetry for h in hypotheses))
+        self.compared.append({g.name for g in groups})
+        values = [self.evidence.get(g.name, -100.0) for g in groups]
+        probabilities = np.exp(values) / np.exp(values).sum()
+        orders, spread = tuple(g.order for g in groups), (0.0,) * len(groups)
+        names = tuple(g.name for g in groups)
+        found = SymmetryPosterior(names, orders, tuple(probabilities), tuple(values), spread, 30)
+        return replace(found, learned=self.learned)
+
+
+def compare(monkeypatch, judge, **options):
+    monkeypatch.setattr(fitting, "gather_evidence", judge)
+    clf = InvariantClassifier("auto", input_shape=(9, 9), random_state=0, **options)
+    clf.compare(X, Y)
+    return clf
+
+
+def test_the_favourite_is_joined_until_no_join_is_favoured(monkeypatch):
+    judge = Judge({"shifts": -50.0, "shifts+hflip": -40.0, "shifts+flips": -30.0})
+    clf = compare(monkeypatch, judge)
+    assert clf.posterior_.favourite == "shifts+flips"
+    assert "shifts+hflip" not in judge.compared[0]
+    assert {"shifts+hflip", "shifts+d4"} <= judge.compared[1]
+    assert judge.compared[0] < judge.compared[1] < judge.compared[-1]
+    assert clf.posterior_.names == tuple(g.name for g in clf.candidates_)
+
+
+def test_a_refuted_candidate_is_not_joined(monkeypatch):
+    judge = Judge({"shifts": -50.0, "hflip": -150.0, "flips": -150.0, "d4": -150.0})
+    compare(monkeypatch, judge)
+    joined = judge.compared[1] - judge.compared[0]
+    assert "shifts+vflip" in joined
+    assert not {"shifts+hflip", "shifts+flips", "shifts+d4"} & joined
+
+
+@pytest.mark.parametrize(
+    ("judge", "options"),
+    [
+        (Judge({"trivial": 0.0}), {}),
+        (Judge({"shifts": 0.0}, learned=False), {}),
+        (Judge({"shifts": 0.0}), {"joins": False}),
+    ],
+    ids=["no symmetry", "nothing learned", "no joins"],
+)
+def test_without_a_reason_to_go_on_there_is_one_comparison(monkeypatch, judge, options):
+    compare(monkeypatch, judge, **options)
+    assert len(judge.compared) == 1
