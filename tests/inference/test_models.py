@@ -14,7 +14,7 @@ from invariantnet.inference.posterior import SymmetryPosterior
 @pytest.mark.parametrize(
     ("shape", "names"),
     [
-        ((13,), {"plain mlp", "decayed mlp", "deep mlp"}),
+        ((13,), {"linear", "plain mlp", "decayed mlp", "deep mlp"}),
         ((100,), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
         ((60, 3), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
         ((28, 28), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
@@ -45,9 +45,12 @@ def test_large_groups_have_exact_networks_and_small_ones_the_usual():
     found = all_hypotheses(symmetries, "auto", (20, 2))
     of_sets = [h for h in found if h.symmetry.name == "permutations"]
     assert [(h.model.name, h.copies) for h in of_sets] == [("set network", 1)]
-    assert len([h for h in found if h.symmetry.name == "cyclic"]) == 5, "20 elements can be listed"
+    assert [h.model.name for h in found if h.symmetry.name == "cyclic"] == ["circular cnn"]
+    assert len([h for h in found if h.symmetry.name == "reversal"]) == 5, "two elements can be listed"
     of_numbers = all_hypotheses([inv.symmetry("permutations", shape=(9,))], "auto", (9,))
-    assert [h.model.name for h in of_numbers][1:] == ["sorted plain mlp", "sorted decayed mlp", "sorted deep mlp"]
+    sorted_mlps = ["sorted plain mlp", "sorted decayed mlp", "sorted deep mlp"]
+    assert [h.model.name for h in of_numbers] == ["set network", *sorted_mlps, "linear"]
+    assert {h.copies for h in of_numbers} == {1}
 
 
 def test_parity_is_known_to_be_the_same_in_any_order():

@@ -221,7 +221,9 @@ class NetworkMaker(StoredEstimator):
     def _symmetrized(
         self, hypothesis: Hypothesis, pool: Pool, placement: Placement | None = None, drawn: int = DRAWN
     ) -> Symmetrized:
-        placement, pool, equal = placement or self.placement_, hypothesis.model.pool or pool, placement is not None
+        equal = placement is not None
+        placement = placement or hypothesis.model.placement or self.placement_
+        pool = "mean" if placement == "weights" else pool
         return Symmetrized(
             self._module(hypothesis, pool, equal=equal),
             [hypothesis.symmetry],

@@ -7,7 +7,7 @@ from typing import overload
 
 import numpy as np
 
-from invariantnet.inference.models import Model, models_for, native_models, native_part, trained_on_draws
+from invariantnet.inference.models import LINEAR, Model, models_for, native_models, native_part, trained_on_draws
 from invariantnet.symmetries.catalogue import SIGN, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
@@ -15,6 +15,7 @@ from invariantnet.symmetries.lookup import groups_suited_to
 from invariantnet.symmetries.named import join, ladder, ladders_for
 from invariantnet.symmetries.named import symmetry as named_symmetry
 from invariantnet.symmetries.ranges import AnySymmetry, Range
+from invariantnet.symmetries.reynolds import reynolds_operator
 
 MOST_COPIES = 8
 """Units per feature, tied or not: as many as the largest group of images without translations has elements."""
@@ -23,8 +24,9 @@ MAX_HYPOTHESES = 32
 MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
 """Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
 large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
-MOST_INPUTS_WITH_CLIMBS = 4096
-"""Numbers per input up to which `auto` joins its favourite with other candidates: a join takes up to 5 seconds."""
+MOST_JOINED = 4096
+"""Numbers in all copies of an input up to which `auto` joins its favourite with others: 16×16 pixels with
+all symmetries of the square and shifts. Beyond, a join takes seconds to find and minutes to compare."""
 REFUTED = 10.0
 """Nats by which a part of a group must predict better than the group: then no join with it is tried."""
 
@@ -117,6 +119,8 @@ class Hypothesis:
     @property
     def copies(self) -> int:
         """Copies that the network makes of each input."""
+        if self.model.placement == "weights":
+            return 1
         return self.symmetry.copies // (1 if self.native is None else self.native.order)
 
 
@@ -136,12 +140,29 @@ def all_hypotheses(
     usual = models_for(backbone, shape)
     if any(isinstance(symmetry, Range) for symmetry in symmetries):
         usual = tuple(map(trained_on_draws, usual))
+    others = tuple(model for model in usual if model is not LINEAR)
+    linear = _told_apart_by_means(symmetries) if LINEAR in usual else []
     found = []
     for symmetry in symmetries:
-        part = None if callable(backbone) or isinstance(symmetry, Range) else native_part(symmetry, shape)
-        models = usual if part is None else native_models(part, shape)
+        copied = callable(backbone) or isinstance(symmetry, Range) or not others
+        part = None if copied else native_part(symmetry, shape)
+        models = others if part is None else native_models(part, shape)
         found += [Hypothesis(symmetry, model, part) for model in models]
+        if symmetry in linear or not models:
+            found.append(Hypothesis(symmetry, LINEAR))
     return found
+
+
+def _told_apart_by_means(symmetries: Sequence[AnySymmetry]) -> list[AnySymmetry]:
+    """Symmetries that have a linear function of their own, the largest of each with the same orbit means.
+
+    A linear function that is invariant to cyclic shifts is invariant to all permutations too: it speaks for the
+    larger group.
+    """
+    largest: dict[bytes, AnySymmetry] = {}
+    for symmetry in sorted((s for s in symmetries if isinstance(s, Group)), key=_rank):
+        largest[reynolds_operator(symmetry).round(decimals=6).numpy().tobytes()] = symmetry
+    return list(largest.values())
 
 
 def compared_units(copies: int, rivals: Sequence[int]) -> int:
@@ -253,8 +274,7 @@ def with_joins_of(
         limit: Largest number of groups, joins included.
 
     Returns:
-        The groups and the joins that are not among them, sorted by size; only the groups if inputs are so large
-        that the search would take minutes.
+        The groups and the joins that are not among them, sorted by size; without joins that need too many copies.
 
     Example:
         >>> from invariantnet import symmetry
@@ -263,7 +283,7 @@ def with_joins_of(
         ['trivial', 'hflip', 'vflip', 'shifts', 'shifts+hflip']
     """
     found = list(groups)
-    if favourite.dim > MOST_INPUTS_WITH_CLIMBS or favourite.order == 1:
+    if favourite.dim > MOST_JOINED or favourite.order == 1:
         return found
     by_name = {g.name: evidence for g, evidence in zip(groups, log_evidence, strict=True)}
     for group in sorted(groups, key=_rank):
@@ -272,9 +292,15 @@ def with_joins_of(
         if len(found) < limit and not refuted and not group <= favourite:
             smaller, larger = sorted((favourite, group), key=_rank)
             joined = join(larger, smaller)
-            if isinstance(joined, Group) and all(joined != g for g in found):
+            if isinstance(joined, Group) and all(joined != g for g in found) and _copied(joined) <= MOST_JOINED:
                 found.append(joined)
     return sorted(found, key=_rank)
+
+
+def _copied(group: Group) -> int:
+    """Count the numbers in all copies of an input that the network of a group makes."""
+    part = native_part(group, group.shape or (group.dim,))
+    return group.dim * group.copies // (1 if part is None else part.order)
 
 
 def _trivial(like: AnySymmetry) -> Group:

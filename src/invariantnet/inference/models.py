@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from torch import nn
 
-from invariantnet.choices import BackboneName, Pool, require_choice
-from invariantnet.nn.architectures import convnet, is_sequence, linear, linear_network, mlp
+from invariantnet.choices import BackboneName, Placement, require_choice
+from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
 from invariantnet.nn.native import Native, native_network, sorted_mlp
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import SAMPLED
@@ -53,7 +53,7 @@ class Model:
         reads_sequences: Whether it takes a flat input for a sequence, rather than for a row of a table.
         shared_units: Whether its inputs have the units that all candidates allow, rather than those of its own
             symmetry.
-        pool: How it pools the features of copies, whatever the user asked for; None leaves that to the user.
+        placement: Where it is averaged, whatever the user asked for; None leaves that to the user.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Model:
     native: Native | None = None
     reads_sequences: bool = False
     shared_units: bool = False
-    pool: Pool | None = None
+    placement: Placement | None = None
 
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
@@ -99,9 +99,10 @@ MLPS = (
 )
 """MLPs with little and with much decay, and with two hidden layers. Much decay suits few or noisy examples."""
 
-LINEAR = replace(_model("linear", linear_network, 4, learning_rate=3e-2, weight_decay=3e-2), pool="mean")
-"""A linear function of the inputs, averaged over their copies: many tables say no more. It starts at zero, so its
-rate is higher than that of an MLP, which starts with features of every kind."""
+LINEAR = replace(_model("linear", linear, 4, learning_rate=3e-2, weight_decay=3e-2), placement="weights")
+"""A linear function of the inputs, averaged over their orbits: many tables say no more. It starts at zero, so its
+rate is higher than that of an MLP, which starts with features of every kind. It needs no copies, so that it stands
+for groups of any size: else sums would be learned best without the symmetry that they have."""
 
 
 def _convolutions(name: str, make: Make) -> Model:
@@ -134,14 +135,21 @@ UNFROZEN = replace(_BRIEF, epochs=3, batch_size=16, learning_rate=1e-4, min_step
 """How a body and its head are trained together, once the head is trained: gently, so that little is forgotten."""
 
 
-def _native(native: Native, name: str) -> Model:
-    return _model(name, partial(native_network, native), 2, native, epochs=16, weight_decay=0.05)
+def _circular(native: Native) -> Model:
+    return replace(_convolutions("circular cnn", partial(native_network, native)), native=native)
 
 
 NATIVE: dict[Native, Model] = {
-    "permutations": _native("permutations", "set network"),
-    "shifts": _native("shifts", "circular cnn"),
-    "cyclic": replace(_native("cyclic", "circular cnn"), reads_sequences=True),
+    "permutations": _model(
+        "set network",
+        partial(native_network, "permutations"),
+        2,
+        "permutations",
+        epochs=16,
+        weight_decay=0.05,
+    ),
+    "shifts": replace(_circular("shifts"), reads_sequences=False),
+    "cyclic": _circular("cyclic"),
 }
 """Exact networks for groups too large to list, by the part of the group that they are invariant to."""
 

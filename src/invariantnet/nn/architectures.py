@@ -89,24 +89,6 @@ def linear(
     return layer
 
 
-def linear_network(
-    shape: tuple[int, ...], classes: int, hidden: int = 100, *, units: int = 1, pool: Pool = "mean"
-) -> nn.Sequential:
-    """Make a network without hidden layer, whose features are the inputs themselves.
-
-    Args:
-        shape: Shape of one input.
-        classes: Number of outputs.
-        hidden: Nothing; other networks have hidden layers.
-        units: Nothing; other networks have features of several units.
-        pool: Nothing; other networks pool features.
-
-    Returns:
-        The network; averaged over the copies of an input, it is linear in orbit means.
-    """
-    return nn.Sequential(nn.Identity(), linear(shape, classes))
-
-
 def cnn(shape: tuple[int, ...], classes: int, hidden: int = 100, *, bayesian: bool = False) -> nn.Sequential:
     """Make the CNN of the paper: two strided convolutions and one hidden layer.
 
