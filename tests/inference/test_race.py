@@ -51,11 +51,11 @@ class Asked(dict):
         self.keys_asked = set()
 
     def __contains__(self, key):
-        return super().__contains__(replace(key, race=""))
+        return super().__contains__(replace(key, digest=""))
 
     def __getitem__(self, key):
         self.keys_asked.add(words(key))
-        return super().__getitem__(replace(key, race=""))
+        return super().__getitem__(replace(key, digest=""))
 
 
 def scripted(scores, names=("rot90",), first=10, weight=None, n_networks=None, sure=0.0, asked=None, **config):

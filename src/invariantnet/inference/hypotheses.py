@@ -144,8 +144,8 @@ def all_hypotheses(
     linear = _told_apart_by_means(symmetries) if LINEAR in usual else []
     found = []
     for symmetry in symmetries:
-        copied = callable(backbone) or isinstance(symmetry, Range) or not others
-        part = None if copied else native_part(symmetry, shape)
+        is_listed = callable(backbone) or not others
+        part = None if is_listed or isinstance(symmetry, Range) else native_part(symmetry, shape)
         models = others if part is None else native_models(part, shape)
         found += [Hypothesis(symmetry, model, part) for model in models]
         if symmetry in linear or not models:
