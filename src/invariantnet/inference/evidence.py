@@ -134,7 +134,7 @@ def network_digest(race: Race, hypothesis: Hypothesis, about: Mapping[str, objec
 def _digest(symmetry: AnySymmetry) -> str:
     group = symmetry.group if isinstance(symmetry, Range) else symmetry
     about = b"" if group is None else group.generators.tobytes()
-    return hashlib.sha256(about + str(symmetry.copies).encode()).hexdigest()
+    return hashlib.sha256(about + hex(symmetry.copies).encode()).hexdigest()
 
 
 def most_networks(config: Evidence) -> int:
