@@ -5,7 +5,7 @@ import torch
 from problems import BRIEF
 
 import invariantnet as inv
-from invariantnet.inference.hypotheses import Hypothesis, candidates, ranges_left_out
+from invariantnet.inference.hypotheses import Hypothesis, candidates, left_out
 from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.standings import Contest
 from invariantnet.likelihoods import Categorical
@@ -57,5 +57,5 @@ def test_inputs_are_moved_within_the_range_and_by_its_group():
 def test_auto_compares_groups_and_names_the_ranges_that_it_left_out():
     found = candidates("auto", (28, 28), joins=True)
     assert not [s for s in found if isinstance(s, inv.Range)]
-    assert {"rotation", "translation"} <= set(ranges_left_out("auto", found, (28, 28)))
-    assert ranges_left_out(["hflip"], found, (28, 28)) == ()
+    assert {"rotation", "translation"} <= set(left_out("auto", found, (28, 28)))
+    assert left_out(["hflip"], found, (28, 28)) == ()

@@ -1,11 +1,14 @@
 import math
 
+import numpy as np
 import pytest
+import torch
 
 import invariantnet as inv
 from invariantnet import Group
 from invariantnet.inference import hypotheses as hypotheses_module
 from invariantnet.inference.hypotheses import with_joins
+from invariantnet.inference.support import Support
 from invariantnet.symmetries.lookup import join, symmetries_for
 
 
@@ -109,11 +112,28 @@ def test_auto_takes_what_suits_the_shape_and_looks_for_joins_where_that_is_quick
     assert bool(images) != bool(sequences), "images have no reading direction, points no mirror image"
 
 
-def test_auto_asks_about_signs_only_if_examples_can_tell():
-    def found(both):
-        return [g.name for g in hypotheses_module.candidates("auto", (6,), joins=True, both_signs=both)]
+def proposed(x, asked="auto"):
+    support = Support.of(torch.from_numpy(x), x.shape[1:])
+    return {g.name for g in hypotheses_module.candidates(asked, x.shape[1:], joins=True, support=support)}
 
-    assert not any("sign" in name for name in found(False))
-    assert {"sign", "reversal+sign"} <= set(found(True))
-    asked = hypotheses_module.candidates(["sign"], (6,), joins=True, both_signs=False)
-    assert [g.name for g in asked] == ["trivial", "sign"], "what is asked for is compared"
+
+def test_auto_asks_about_signs_only_if_examples_can_tell():
+    x = np.random.default_rng(0).normal(size=(100, 6))
+    assert {"sign", "reversal+sign"} <= proposed(x)
+    assert not any("sign" in name for name in proposed(np.abs(x)))
+    assert proposed(np.abs(x), ["sign"]) == {"trivial", "sign"}, "what is asked for is compared"
+
+
+def test_auto_asks_about_an_exchange_of_columns_only_if_they_may_have_one_unit():
+    x = np.abs(np.random.default_rng(0).normal(size=(100, 6)))
+    assert {"reversal", "cyclic", "permutations"} <= proposed(x)
+    grams_and_metres = x * [1.0, 1.0, 1000.0, 1000.0, 1.0, 1.0]
+    assert proposed(grams_and_metres) == {"trivial", "reversal"}, "reversal exchanges only columns of one unit"
+    assert proposed(x + [0.0, 100.0, 0.0, 0.0, 0.0, 0.0]) == {"trivial"}
+    assert {"cyclic", "permutations"} <= proposed(grams_and_metres, ["cyclic", "permutations"])
+
+
+def test_auto_takes_a_row_whose_neighbours_are_alike_for_a_sequence():
+    walks = np.random.default_rng(0).normal(size=(100, 60)).cumsum(1) + 5.0
+    assert walks[:, -1].std() > 5 * walks[:, 0].std()
+    assert {"reversal", "cyclic"} <= proposed(walks)

@@ -14,12 +14,12 @@ from invariantnet.inference.posterior import SymmetryPosterior
 @pytest.mark.parametrize(
     ("shape", "names"),
     [
-        ((13,), {"linear", "plain mlp", "decayed mlp", "deep mlp"}),
-        ((100,), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
-        ((60, 3), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
-        ((28, 28), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
-        ((3, 32, 32), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
-        ((20_000,), {"plain mlp", "decayed mlp", "deep mlp", "plain cnn", "pooled cnn"}),
+        ((13,), {"linear", "plain mlp", "decayed mlp", "deep mlp", "averaging mlp"}),
+        ((100,), {"plain mlp", "decayed mlp", "deep mlp", "averaging mlp", "plain cnn", "pooled cnn"}),
+        ((60, 3), {"plain mlp", "decayed mlp", "deep mlp", "averaging mlp", "plain cnn", "pooled cnn"}),
+        ((28, 28), {"plain mlp", "decayed mlp", "deep mlp", "averaging mlp", "plain cnn", "pooled cnn"}),
+        ((3, 32, 32), {"plain mlp", "decayed mlp", "deep mlp", "averaging mlp", "plain cnn", "pooled cnn"}),
+        ((20_000,), {"plain mlp", "decayed mlp", "deep mlp", "averaging mlp", "plain cnn", "pooled cnn"}),
         ((3, 64, 64), {"plain cnn", "pooled cnn"}),
         ((3, 224, 224), {"pooled cnn"}),
     ],
@@ -34,7 +34,12 @@ def test_models_suit_the_shape(shape, names):
 
 
 def test_one_kind_of_backbone_can_be_asked_for():
-    assert {m.name for m in models_for("mlp", (28, 28))} == {"plain mlp", "decayed mlp", "deep mlp"}
+    assert {m.name for m in models_for("mlp", (28, 28))} == {
+        "plain mlp",
+        "decayed mlp",
+        "deep mlp",
+        "averaging mlp",
+    }
     assert {m.name for m in models_for("cnn", (28, 28))} == {"plain cnn", "pooled cnn"}
     assert [m.name for m in models_for("pooled cnn", (28, 28))] == ["pooled cnn"]
     assert [m.name for m in models_for(lambda shape, outputs: None, (28, 28))] == ["own"]
@@ -46,7 +51,7 @@ def test_large_groups_have_exact_networks_and_small_ones_the_usual():
     of_sets = [h for h in found if h.symmetry.name == "permutations"]
     assert [(h.model.name, h.copies) for h in of_sets] == [("set network", 1)]
     assert [h.model.name for h in found if h.symmetry.name == "cyclic"] == ["circular cnn"]
-    assert len([h for h in found if h.symmetry.name == "reversal"]) == 5, "two elements can be listed"
+    assert len([h for h in found if h.symmetry.name == "reversal"]) == 6, "two elements can be listed"
     of_numbers = all_hypotheses([inv.symmetry("permutations", shape=(9,))], "auto", (9,))
     sorted_mlps = ["sorted plain mlp", "sorted decayed mlp", "sorted deep mlp"]
     assert [h.model.name for h in of_numbers] == ["set network", *sorted_mlps, "linear"]

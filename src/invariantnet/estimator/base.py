@@ -17,7 +17,7 @@ from invariantnet._system.progress import working
 from invariantnet._system.sizes import must_fit
 from invariantnet._system.torch_state import threads
 from invariantnet.choices import Method, Placement, Pool, Uncertainty
-from invariantnet.data.arrays import DiskArray, as_inputs, blocks, has_both_signs, read
+from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
@@ -29,6 +29,7 @@ from invariantnet.estimator.validation import check_parameters, checked_inputs, 
 from invariantnet.inference import SymmetryPosterior
 from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.hypotheses import MOST_COPIES, candidates
+from invariantnet.inference.support import Support
 from invariantnet.nn import Ensemble
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import NO_HEAD
@@ -212,7 +213,7 @@ class InvariantEstimator(Fitter):
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
         self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
         self.candidates_ = candidates(
-            self._asked(examples), self.input_shape_, joins=self.joins, both_signs=has_both_signs(x)
+            self._asked(examples), self.input_shape_, joins=self.joins, support=Support.of(x, self.input_shape_)
         )
         if isinstance(self.backbone, Pretrained) and self.symmetries == "auto":
             self.candidates_ = [*few_enough(self._groups)]

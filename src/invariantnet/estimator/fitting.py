@@ -18,7 +18,7 @@ from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
-from invariantnet.inference.hypotheses import Hypothesis, compared_units, ranges_left_out, with_joins_of
+from invariantnet.inference.hypotheses import Hypothesis, compared_units, left_out, with_joins_of
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import UNFROZEN
 from invariantnet.inference.prices import predict_moved
@@ -87,8 +87,8 @@ class Fitter(NetworkMaker):
                 if not self._joined_the_favourite():
                     break
                 self._race(compared, seed, cache)
-        left_out = ranges_left_out(self.symmetries, self.candidates_, self.input_shape_)
-        self.posterior_ = replace(self.posterior_, left_out=left_out)
+        others = left_out(self.symmetries, self.candidates_, self.input_shape_)
+        self.posterior_ = replace(self.posterior_, left_out=others)
         if self.second_opinion:
             self._ask_for_a_second_opinion(compared, seed)
 

@@ -223,7 +223,7 @@ class NetworkMaker(StoredEstimator):
     ) -> Symmetrized:
         equal = placement is not None
         placement = placement or hypothesis.model.placement or self.placement_
-        pool = "mean" if placement == "weights" else pool
+        pool = "mean" if placement == "weights" else hypothesis.model.pool or pool
         return Symmetrized(
             self._module(hypothesis, pool, equal=equal),
             [hypothesis.symmetry],

@@ -8,7 +8,8 @@ from typing import overload
 import numpy as np
 
 from invariantnet.inference.models import LINEAR, Model, models_for, native_models, native_part, trained_on_draws
-from invariantnet.symmetries.catalogue import SIGN, TRIVIAL
+from invariantnet.inference.support import Support
+from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import groups_suited_to
@@ -34,7 +35,9 @@ Asked = str | AnySymmetry | Sequence[str | AnySymmetry]
 """What users ask for: names, groups, ranges, or `"auto"`."""
 
 
-def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool, both_signs: bool = True) -> list[AnySymmetry]:
+def candidates(
+    asked: Asked, shape: tuple[int, ...], *, joins: bool, support: Support | None = None
+) -> list[AnySymmetry]:
     """Find the symmetries to compare.
 
     Args:
@@ -42,8 +45,7 @@ def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool, both_signs:
             for its whole ladder.
         shape: Shape of one input.
         joins: Whether joins of candidates are candidates too.
-        both_signs: Whether inputs have negative and positive values. If not, no example can tell whether signs
-            matter, and `"auto"` does not ask.
+        support: Where inputs lie. `"auto"` does not ask about symmetries that no example can refute.
 
     Returns:
         The symmetries, no symmetry first.
@@ -52,8 +54,8 @@ def candidates(asked: Asked, shape: tuple[int, ...], *, joins: bool, both_signs:
         ValueError: If a name is unknown, or a group acts on inputs of another size.
     """
     if isinstance(asked, str) and asked == "auto":
-        suited = [g for g in groups_suited_to(shape) if both_signs or g.name != SIGN]
-        return [*_with_quick_joins(suited, shape, joins=joins)]
+        suited = [g for g in groups_suited_to(shape) if support is None or support.can_refute(g)]
+        return [*_with_quick_joins(suited, shape, joins=joins)] if suited else with_joins(_meant(TRIVIAL, shape))
     names = [asked] if isinstance(asked, str | Group | Range) else asked
     found = [symmetry for name in names for symmetry in _meant(name, shape)]
     for symmetry in found:
@@ -78,12 +80,13 @@ def _meant(name: str | AnySymmetry, shape: tuple[int, ...]) -> Sequence[AnySymme
     return [named_symmetry(name, shape)]
 
 
-def ranges_left_out(asked: Asked, compared: Sequence[AnySymmetry], shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Name the ranges that act on a shape and that `"auto"` does not compare."""
+def left_out(asked: Asked, compared: Sequence[AnySymmetry], shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Name what `"auto"` does not compare: groups that no example can refute, and ranges that act on the shape."""
     if not isinstance(asked, str) or asked != "auto":
         return ()
-    there = {e.family.name for s in compared if isinstance(s, Range) for e in s.extents}
-    return tuple(name for name in ladders_for(shape) if name not in there)
+    ranges = {e.family.name for s in compared if isinstance(s, Range) for e in s.extents}
+    groups = [g.name for g in groups_suited_to(shape) if all(g != s for s in compared)]
+    return (*groups, *(name for name in ladders_for(shape) if name not in ranges))
 
 
 def _with_quick_joins(every: Sequence[Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:

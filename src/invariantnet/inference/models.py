@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from torch import nn
 
-from invariantnet.choices import BackboneName, Placement, require_choice
+from invariantnet.choices import BackboneName, Placement, Pool, require_choice
 from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
 from invariantnet.nn.native import Native, native_network, sorted_mlp
 from invariantnet.nn.pretrained import Pretrained
@@ -54,6 +54,7 @@ class Model:
         shared_units: Whether its inputs have the units that all candidates allow, rather than those of its own
             symmetry.
         placement: Where it is averaged, whatever the user asked for; None leaves that to the user.
+        pool: How it pools features of units and copies, whatever the user asked for; None leaves that to the user.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Model:
     reads_sequences: bool = False
     shared_units: bool = False
     placement: Placement | None = None
+    pool: Pool | None = None
 
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
@@ -95,9 +97,16 @@ def _model(name: str, make: Make | None, longer: int, native: Native | None = No
 MLPS = (
     _model("plain mlp", mlp, 4),
     _model("decayed mlp", mlp, 4, weight_decay=1.0),
-    _model("deep mlp", partial(mlp, depth=2), 4, weight_decay=0.1),
+    _model("deep mlp", partial(mlp, depth=2), 4, learning_rate=1e-2, weight_decay=0.1),
+    replace(
+        _model("averaging mlp", partial(mlp, depth=2), 4, learning_rate=1e-2, weight_decay=0.1),
+        pool="mean",
+    ),
 )
-"""MLPs with little and with much decay, and with two hidden layers. Much decay suits few or noisy examples."""
+"""MLPs with little and with much decay, with two hidden layers, and with features that are averaged over copies.
+Much decay suits few or noisy examples. A maximum over copies suits pictures, where something is there or not; a
+mean suits what adds up, such as counts and energies. There a maximum favours subgroups of the truth, which have
+more freedom to make up for it: where neighbours are counted in 5×5 cells, by 20 nats."""
 
 LINEAR = replace(_model("linear", linear, 4, learning_rate=3e-2, weight_decay=3e-2), placement="weights")
 """A linear function of the inputs, averaged over their orbits: many tables say no more. It starts at zero, so its
@@ -156,7 +165,9 @@ NATIVE: dict[Native, Model] = {
 SORTED = (
     _model("sorted plain mlp", sorted_mlp, 4, "permutations"),
     _model("sorted decayed mlp", sorted_mlp, 4, "permutations", weight_decay=1.0),
-    _model("sorted deep mlp", partial(sorted_mlp, depth=2), 4, "permutations", weight_decay=0.1),
+    _model(
+        "sorted deep mlp", partial(sorted_mlp, depth=2), 4, "permutations", learning_rate=1e-2, weight_decay=0.1
+    ),
 )
 """The MLPs on sorted numbers, for `permutations` of single numbers: the same models as for other symmetries."""
 

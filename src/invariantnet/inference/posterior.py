@@ -18,6 +18,8 @@ DECISIVE = 0.99
 STRONG = 0.90
 NOTHING_LEARNED = "nothing learned"
 """Strength of a verdict where no network predicts better than a guess."""
+NOT_COMPARED = "not compared"
+"""Strength of a verdict about a single candidate."""
 MOST_ADVISED = 20
 """Times the present number of examples beyond which more of them are no advice."""
 UNLIKELY = 0.05
@@ -98,7 +100,7 @@ class SymmetryPosterior:
     ranges: dict[str, RangePosterior] = field(default_factory=dict)
     """How far each family of ranges reaches, by its name."""
     left_out: tuple[str, ...] = ()
-    """Ranges that `auto` did not compare."""
+    """What `auto` did not compare: ranges, and groups that no example can refute."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
     """Log probability of every label that every hypothesis predicted, by equally many networks of each; in memory
     only, as its `counts`."""
@@ -130,9 +132,11 @@ class SymmetryPosterior:
 
     @property
     def strength(self) -> str:
-        """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`; or `nothing learned`."""
+        """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`; `nothing learned`, or `not compared`."""
         if not self.learned:
             return NOTHING_LEARNED
+        if len(self.names) == 1:
+            return NOT_COMPARED
         best = round(self.certainty, 3)  # as it is shown
         return "decisive" if best >= DECISIVE else "strong" if best >= STRONG else "inconclusive"
 
@@ -144,6 +148,8 @@ class SymmetryPosterior:
                 f"{NOTHING_LEARNED}: after {self.examples:,} predictions, no network predicts the labels better "
                 "than a guess that ignores the inputs, so they say nothing about symmetries"
             )
+        if len(self.names) == 1:
+            return f"{NOT_COMPARED}: {both_names(self.favourite)} was the only candidate{self._why_alone()}"
         kinds = probabilities_of_kinds(self.names, self.probabilities)
         (name, p), *others = sorted(kinds.items(), key=lambda each: -each[1])
         found = f"{both_names(name)}{self._reach(name)}"
@@ -192,6 +198,15 @@ class SymmetryPosterior:
         if self.favourite == TRIVIAL:
             steps[-1] = "meanwhile the network has no symmetry built in, which is safe"
         return tuple(steps)
+
+    def _why_alone(self) -> str:
+        """Why `auto` found nothing to compare."""
+        if not self.left_out:
+            return ""
+        return (
+            f", because no example lies where {' or '.join(self.left_out)} would take it: columns have units of "
+            "their own, or values have one sign. Name a symmetry to compare it all the same"
+        )
 
     def _families(self, kind: str) -> list[str]:
         """Families of ranges that a kind of symmetry has."""
