@@ -81,7 +81,7 @@ def posterior_with(*probabilities):
         ),
         ((0.95, 0.03, 0.02), "strong: no symmetry"),
         ((0.4, 0.35, 0.25), "inconclusive: no symmetry"),
-        ((1.0,), "not compared: no symmetry (trivial) was the only candidate"),
+        ((1.0,), "not compared: no symmetry was the only candidate"),
     ],
 )
 def test_verdict_in_words(probabilities, words):
