@@ -144,21 +144,15 @@ UNFROZEN = replace(_BRIEF, epochs=3, batch_size=16, learning_rate=1e-4, min_step
 """How a body and its head are trained together, once the head is trained: gently, so that little is forgotten."""
 
 
-def _circular(native: Native) -> Model:
-    return replace(_convolutions("circular cnn", partial(native_network, native)), native=native)
+def _native(native: Native, name: str, epochs: int, min_steps: int) -> Model:
+    make, training = partial(native_network, native), {"learning_rate": 1e-2, "weight_decay": 0.05}
+    return _model(name, make, 2, native, epochs=epochs, min_steps=min_steps, **training)
 
 
 NATIVE: dict[Native, Model] = {
-    "permutations": _model(
-        "set network",
-        partial(native_network, "permutations"),
-        2,
-        "permutations",
-        epochs=16,
-        weight_decay=0.05,
-    ),
-    "shifts": replace(_circular("shifts"), reads_sequences=False),
-    "cyclic": _circular("cyclic"),
+    "permutations": _native("permutations", "set network", epochs=32, min_steps=200),
+    "shifts": _native("shifts", "circular cnn", epochs=16, min_steps=100),
+    "cyclic": replace(_native("cyclic", "circular cnn", epochs=16, min_steps=100), reads_sequences=True),
 }
 """Exact networks for groups too large to list, by the part of the group that they are invariant to."""
 
