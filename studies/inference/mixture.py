@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,9 +14,8 @@ from invariantnet.data import VARIANTS
 from invariantnet.data.examples import Examples
 from invariantnet.inference import HeldOut, fit_heldout
 from invariantnet.inference.mixture_posterior import MixturePosterior
-from invariantnet.nn import mlp
+from invariantnet.nn import Symmetrized, mlp
 from invariantnet.nn.standardize import InputStatistics
-from invariantnet.symmetries.group import Group
 from studies.datasets import draw_examples
 from studies.framework import Claim, Part, Study
 from studies.framework.drawing import COLORS, OTHER
@@ -88,18 +88,17 @@ def run(recipe: MixtureRecipe) -> list[Record]:
     standardize = InputStatistics.of(x, clf.candidates_, data.shape).for_symmetry(clf.candidates_[-1])
     predicted = clf.posterior_.pointwise
     assert predicted is not None
+
+    def make_mixture(alpha: float) -> Symmetrized:
+        module = mlp(data.shape, len(data.class_names), recipe.hidden)
+        return Symmetrized(module, clf.candidates_, standardize=standardize, prior=alpha)
+
     found = []
     for prior, alpha in PRIORS.items():
         methods: tuple[MixtureMethod, ...] = ("variational", "nuts") if prior == REFERENCE else ("variational",)
         found += [(prior, clf.posterior_.over_schemes(m, alpha, recipe.seed)) for m in methods]
         of_features = fit_heldout(
-            lambda: mlp(data.shape, len(data.class_names), recipe.hidden),
-            [g for g in clf.candidates_ if isinstance(g, Group)],
-            Examples(x, y),
-            config=HeldOut(posterior="neurons"),
-            alpha=alpha,
-            standardize=standardize,
-            seed=recipe.seed,
+            partial(make_mixture, alpha), Examples(x, y), config=HeldOut(posterior="neurons"), seed=recipe.seed
         )
         found.append((prior, of_features.over_schemes(recipe.seed)))
     return [_record(recipe, predicted.shape[1], prior, posterior) for prior, posterior in found]

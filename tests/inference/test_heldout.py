@@ -13,15 +13,15 @@ from invariantnet.nn import Symmetrized, mlp
 BRIEF = HeldOut(training=BRIEFLY)
 
 
-def fitted(examples, config, *, hidden=4, **options):
-    return fit_heldout(lambda: mlp(SHAPE, 2, hidden), candidates("rot90"), examples, config=config, **options)
+def fitted(examples, config, *, module=lambda: mlp(SHAPE, 2, 4), **options):
+    return fit_heldout(lambda: Symmetrized(module(), candidates("rot90"), **options), examples, config=config)
 
 
 @pytest.mark.parametrize("kind", ["point", "dirichlet", "neurons"])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_pi_moves_towards_the_symmetry_that_is_there(kind, symmetric, annotations_unchecked):
     examples = Examples(*corner_problem(800, 3, symmetric=symmetric))
-    found = fitted(examples, HeldOut(posterior=kind), hidden=16)
+    found = fitted(examples, HeldOut(posterior=kind), module=lambda: mlp(SHAPE, 2, 16))
     assert found.probabilities[int(symmetric)] > 0.6
     if kind == "point":
         assert found.concentration is None
@@ -49,7 +49,7 @@ def test_pi_starts_uniform(kind):
 def test_the_prior_of_each_hypothesis_moves_pi():
     examples = Examples(*corner_problem(60, 1, symmetric=True))
     config = HeldOut(learning_rate=0.5, training=BRIEFLY)
-    first, second = (fitted(examples, config, alpha=a).probabilities for a in ([100.0, 1.0], [1.0, 100.0]))
+    first, second = (fitted(examples, config, prior=a).probabilities for a in ([100.0, 1.0], [1.0, 100.0]))
     assert first[0] > 0.9
     assert second[1] > 0.9
 
@@ -68,7 +68,7 @@ def test_running_statistics_do_not_learn_from_held_out_examples():
     def normalised():
         return nn.Sequential(nn.Linear(9, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
 
-    found = fit_heldout(normalised, candidates("rot90"), Examples(x, y), config=BRIEF)
+    found = fitted(Examples(x, y), BRIEF, module=normalised)
     assert float(found.network.module[1].running_mean.abs().max()) < 20
 
 

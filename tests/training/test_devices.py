@@ -100,7 +100,7 @@ def test_data_on_disk(tmp_path):
 @pytest.mark.parametrize("posterior", ["point", "dirichlet", "neurons"])
 def test_learning_pi(posterior):
     brief = HeldOut(posterior=posterior, training=BRIEF)
-    result = fit_heldout(lambda: mlp(SHAPE, 2, 4), GROUPS, there(), config=brief)
+    result = fit_heldout(lambda: Symmetrized(mlp(SHAPE, 2, 4), GROUPS), there(), config=brief)
     assert result.probabilities.device == GPU
 
 

@@ -261,21 +261,24 @@ class Fitter(NetworkMaker):
         config = HeldOut()
         with working(f"comparing {len(self.candidates_)} symmetries", visible=self.verbose > 0):
             result = fit_heldout(
-                lambda: self._module(self.hypotheses_[0], "mean"),
-                self._groups,
-                examples,
-                config=config,
-                likelihood=self.likelihood,
-                alpha=self._alpha,
-                placement=self.placement_,
-                standardize=self.inputs_.shared.for_all(self.candidates_),
-                seed=seed,
-                input_shape=self._network_shape,
-                head=self.head,
+                self._make_mixture, examples, config=config, likelihood=self.likelihood, seed=seed
             )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(examples)))
         self.path_ = result.history.schemes
         self._train_final(self.posterior_.favourite, examples, seed)
+
+    def _make_mixture(self) -> Symmetrized:
+        """One untrained network, averaged over all candidates."""
+        return Symmetrized(
+            self._module(self.hypotheses_[0], "mean"),
+            self._groups,
+            self.placement_,
+            standardize=self.inputs_.shared.for_all(self.candidates_),
+            prior=self._alpha,
+            probabilities=self.likelihood.averages_probabilities,
+            input_shape=self._network_shape,
+            head=self.head,
+        )
 
     def _fit_paper(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = self.trainings.final

@@ -5,7 +5,7 @@ $\log p(D_\text{train} \mid w, \pi)$ and π, in alternation, $\log p(D_\text{hel
 `_learned_pi` has the three kinds of answer: a point, a Dirichlet, or one scheme per feature.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
@@ -15,16 +15,13 @@ from torch import Tensor, nn
 from torch.distributions import Dirichlet
 
 from invariantnet._system.torch_state import seeded
-from invariantnet.choices import MixtureKind, Placement, require_choice
+from invariantnet.choices import MixtureKind, require_choice
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
 from invariantnet.inference._learned_pi import DirichletPosterior, FeaturePosterior, LearnedPi, PointEstimate
 from invariantnet.inference.mixture_posterior import MixturePosterior
 from invariantnet.likelihoods import Categorical, Likelihood
-from invariantnet.nn.standardize import Standardize
 from invariantnet.nn.symmetrized import Symmetrized
-from invariantnet.priors import alphas
-from invariantnet.symmetries.group import Group
 from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
 
@@ -94,33 +91,21 @@ class HeldOutResult:
 
 
 def fit_heldout(
-    make_module: Callable[[], nn.Module],
-    symmetries: Sequence[Group],
+    make_network: Callable[[], Symmetrized],
     examples: Examples,
     *,
     config: HeldOut,
     likelihood: Likelihood | None = None,
-    alpha: float | Sequence[float] = 1.0,
-    placement: Placement = "features",
-    standardize: Standardize | None = None,
     seed: int = 0,
-    input_shape: tuple[int, ...] | None = None,
-    head: str | None = None,
 ) -> HeldOutResult:
     """Fit the weights of one network and π in alternation.
 
     Args:
-        make_module: Makes the untrained network that is averaged over the symmetries.
-        symmetries: The hypotheses.
+        make_network: Makes the untrained network, averaged over the hypotheses; it also has the prior on π.
         examples: The data, in any order.
         config: How π is learned.
         likelihood: Log density of the targets; classes by default.
-        alpha: Parameters of the Dirichlet prior on π: one for all symmetries, or one for each.
-        placement: Where the network is averaged.
-        standardize: Brings the inputs to order one; it commutes with all symmetries.
         seed: Seed of the split, the initial weights and the batches.
-        input_shape: Shape in which the network takes an input; flat by default.
-        head: Name of the layer before which features are averaged; found by default.
 
     Returns:
         The network and what was learned about π.
@@ -129,26 +114,10 @@ def fit_heldout(
         ValueError: There are too few examples, or the placement does not suit the kind of posterior.
     """
     held, kept = _split(examples, config.share, seed)
-    if config.posterior == "neurons" and placement != "features":
-        raise ValueError(f"posterior='neurons' needs placement='features', not {placement!r}.")
     likelihood = likelihood or Categorical()
-    prior = alphas(alpha, len(symmetries)).tolist()
-    learner = _MixtureLearner(held, likelihood, prior, config)
-
-    def make() -> nn.Module:
-        return Symmetrized(
-            make_module(),
-            symmetries,
-            placement,
-            standardize=standardize,
-            prior=prior,
-            probabilities=likelihood.averages_probabilities,
-            input_shape=input_shape,
-            head=head,
-        )
-
+    learner = _MixtureLearner(held, likelihood, config)
     network, history = train(
-        make, kept, config.training, seed, likelihood=likelihood, on_step=learner, skip=("logits",)
+        make_network, kept, config.training, seed, likelihood=likelihood, on_step=learner, skip=("logits",)
     )
     assert isinstance(network, Symmetrized)
     found = learner.posterior_for(network)
@@ -167,11 +136,8 @@ def _split(examples: Examples, share: float, seed: int) -> tuple[Examples, Examp
 class _MixtureLearner:
     """Takes one step in π, on held-out examples, after every step of the weights."""
 
-    def __init__(
-        self, examples: Examples, likelihood: Likelihood, alpha: Sequence[float], config: HeldOut
-    ) -> None:
+    def __init__(self, examples: Examples, likelihood: Likelihood, config: HeldOut) -> None:
         self.examples, self.likelihood, self.config = examples, likelihood, config
-        self.prior = Dirichlet(torch.tensor(alpha, device=examples.device))
         self._posterior: LearnedPi | None = None
 
     def __call__(self, network: nn.Module) -> None:
@@ -191,11 +157,15 @@ class _MixtureLearner:
         return self._posterior
 
     def _start(self, network: Symmetrized) -> LearnedPi:
+        alpha = network.prior.alpha if network.learns_pi else (1.0,)
+        prior = Dirichlet(torch.tensor(alpha, device=self.examples.device))
         if self.config.posterior == "point":
-            return PointEstimate(self.prior, self.config.learning_rate)
+            return PointEstimate(prior, self.config.learning_rate)
         if self.config.posterior == "dirichlet":
-            return DirichletPosterior(self.prior, self.config.learning_rate)
-        return FeaturePosterior(self.prior, self.config.learning_rate, network.features)
+            return DirichletPosterior(prior, self.config.learning_rate)
+        if network.averages != "features":
+            raise ValueError(f"posterior='neurons' needs placement='features', not {network.averages!r}.")
+        return FeaturePosterior(prior, self.config.learning_rate, network.features)
 
     def _draw_batch(self) -> Examples:
         n = len(self.examples)
