@@ -54,6 +54,7 @@ _HOME = {
     "InvariantRegressor": "estimator",
 }
 _MODULES = {"datasets": "data", "metrics": "metrics", "nn": "nn"}
+"""Where each public module is."""
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 

@@ -34,6 +34,7 @@ _GENERATORS = torch.tensor(
     ],
     dtype=torch.float32,
 )
+"""Shifts along both axes, a turn, a scaling and two shears, as matrices on homogeneous coordinates."""
 
 
 class Augerino(nn.Module):

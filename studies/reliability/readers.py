@@ -19,8 +19,9 @@ from invariantnet.inference.scoring import BlockScore
 SIDE = 4
 """Height and width of the images: small files are mutated more thoroughly."""
 X = np.random.default_rng(0).random((20, SIDE, SIDE)).astype(np.float32)
+"""Inputs of a small problem, for files of data and of models."""
 Y = np.array(["cat", "dog"] * 10)
-"""A small problem for files of data and of models."""
+"""Its labels."""
 
 IMAGE_KINDS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 """Formats of images."""

@@ -158,6 +158,9 @@ LONGEST_FUNCTION = 60
 LARGEST_FILE = 350
 """Lines: what can be read in one sitting."""
 
+MOST_ARGUMENTS = 9
+"""Arguments of a function, `__init__` excepted: what fits in mind."""
+
 EVASIVE_NAMES = {
     "memory", "team", "rows", "weighting", "workers", "actions", "beside", "beyond", "targets", "schemes",
     "doubts", "corners", "wrong",
@@ -177,6 +180,37 @@ def test_functions_fit_on_a_screen():
     for path in [*SOURCE.values(), *STUDIES.values()]:
         lengths |= function_lengths(path)
     assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION}
+
+
+def test_arguments_fit_in_mind():
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for path in [*SOURCE.values(), *STUDIES.values()]:
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, functions)]
+        counts = {n.name: len(n.args.args) + len(n.args.kwonlyargs) for n in nodes if n.name != "__init__"}
+        assert not {name: count for name, count in counts.items() if count > MOST_ARGUMENTS}, path
+
+
+def unexplained_constants(path: Path) -> list[str]:
+    """List the constants of a module that neither a docstring below nor a comment explains."""
+    lines = path.read_text().splitlines()
+    body = ast.parse(path.read_text()).body
+    found = []
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        parts = [part for target in targets if target for part in ast.walk(target)]
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        # What every study has, and what stands for a type, is explained where it is used.
+        if not (names and names[0].isupper()) or names[0] == "STUDY" or "TypeVar(" in lines[node.lineno - 1]:
+            continue
+        explained = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        commented = lines[node.lineno - 2].startswith("#") or "  # " in lines[node.end_lineno - 1]
+        found += [] if explained or commented else names
+    return found
+
+
+def test_constants_say_what_they_are_for():
+    found = {name: unexplained_constants(path) for name, path in (SOURCE | STUDIES).items()}
+    assert not {name: constants for name, constants in found.items() if constants}
 
 
 def test_files_can_be_read_in_one_sitting():

@@ -18,7 +18,9 @@ from invariantnet.symmetries.ranges import Range
 from invariantnet.symmetries.shapes import channels_last
 
 COMPLEX = "Complex data not supported: pass real numbers, such as np.concatenate([X.real, X.imag], 1)."
+"""What users are told about complex inputs; scikit-learn's checks look for its first words."""
 NOT_FINITE = "X holds NaN or infinite values: clean or drop those examples."
+"""What users are told about missing values."""
 
 
 def usable_device(name: str) -> torch.device:

@@ -85,6 +85,8 @@ _BRIEF = Training(
     schedule="one-cycle",
     min_steps=100,
 )
+"""How compared networks are trained unless their model says otherwise. Small batches and at least 100 steps,
+because the first networks learn from a few dozen examples; the one-cycle rate gets far in few epochs."""
 
 
 def _model(name: str, make: Make | None, longer: int, native: Native | None = None, **training: Any) -> Model:

@@ -15,7 +15,9 @@ from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.plain import both_names, plain_name
 
 DECISIVE = 0.99
+"""Probability of the favourite from which on a verdict is decisive: odds of 99 to 1."""
 STRONG = 0.90
+"""Probability of the favourite from which on a verdict is strong: odds of 9 to 1. Below it is inconclusive."""
 NOTHING_LEARNED = "nothing learned"
 """Strength of a verdict where no network predicts better than a guess."""
 NOT_COMPARED = "not compared"
