@@ -403,3 +403,38 @@ def test_a_slider_moves_the_input_as_the_range_does(tmp_path, visit):
     )
     turn.fill("24")
     assert np.array_equal(page.evaluate("invariantnet.input()"), before), "sliders do not add up"
+
+
+def test_print_unfolds_what_the_screen_folds(run, visit):
+    page = visit(run / "report.html")
+    verdict = page.locator("details p").first
+    assert not verdict.is_visible()
+    page.emulate_media(media="print")
+    assert verdict.is_visible()
+    assert not page.locator("nav").is_visible()
+
+
+def test_letters_of_charts_can_be_read_on_a_phone(run, visit):
+    page = visit(run / "report.html", viewport={"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    measured = page.evaluate("""() => [...document.querySelectorAll("svg.chart text")].map(text => {
+        const svg = text.ownerSVGElement, chart = svg.getBoundingClientRect(), box = text.getBoundingClientRect();
+        const scale = chart.width / svg.viewBox.baseVal.width;
+        const size = scale * parseFloat(getComputedStyle(text).fontSize);
+        return [size, box.left - chart.left, chart.right - box.right];
+    })""")
+    sizes, left, right = np.array(measured).T
+    assert sizes.min() > 9.5
+    assert min(left.min(), right.min()) > -0.5, "inside the chart"
+
+
+def test_neither_short_names_nor_colours_stand_alone(run, visit):
+    page = visit(run / "report.html")
+    race = page.locator("#race svg").text_content()
+    assert "no symmetry" in race
+    assert "trivial" not in race
+    assert "moved by quarter turns and mirror images" in page.locator("#prices thead").inner_text()
+    wrong = page.locator("#copies .wrong").all_text_contents()
+    assert wrong
+    assert all(text.endswith("✗") for text in wrong)
+    assert page.locator("#copies figcaption span", has_text="✗").count() == len(wrong)

@@ -14,8 +14,8 @@ LABEL, RIGHT = 105, 140
 """Room for the names right of lines, and for the numbers right of bars."""
 ROW = 44
 """Height of a bar with its label above it and the gap below it."""
-LONGEST = 62
-"""Characters of a label above a bar that fit into the width of a chart."""
+LONGEST = 54
+"""Characters of a label above a bar that fit into the width of a chart, in the larger letters of a phone too."""
 LEFT = 60
 """Room for the numbers left of lines."""
 
@@ -188,8 +188,8 @@ class _Axis:
 
 
 def _room(labels: Sequence[str]) -> int:
-    """Estimate the width that the longest label takes, at about 7 units a character."""
-    return max([LABEL, *(round(7.2 * len(label)) + 16 for label in labels)])
+    """Estimate the width that the longest label takes, at 8.3 units a character, as on a phone."""
+    return max([LABEL, *(round(8.3 * len(label)) + 16 for label in labels)])
 
 
 def _svg(body: Sequence[Markup], height: int, alt: str, width: int = WIDTH) -> Markup:

@@ -8,7 +8,8 @@ from markupsafe import Markup
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.report import charts
-from invariantnet.symmetries.plain import both_names
+from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.plain import both_names, plain_name
 
 SHORTEST_AXIS = 50.0
 """Nats that the axis of an evidence chart covers at least, so that small differences look small."""
@@ -75,7 +76,9 @@ def race_chart(posterior: SymmetryPosterior) -> Markup | None:
         best = max(stage.log_evidence.values())
         for name, value in stage.log_evidence.items():
             paths[name].append((float(i), value - best))
-    found = [charts.Line(name, tuple(points)) for name, points in paths.items()]
+    # The names in words are too long for the end of a line; the bars of the page have both.
+    short = {name: plain_name(name) if name == TRIVIAL else name for name in paths}
+    found = [charts.Line(short[name], tuple(points)) for name, points in paths.items()]
     ticks = ["0", *(f"{stage.examples:,}" for stage in posterior.race)]
     alt = "Log evidence behind the leader after each block: " + "; ".join(
         f"{line.label} {line.points[-1][1]:.0f} after {ticks[len(line.points) - 1]} labels" for line in found
