@@ -16,7 +16,7 @@ FITS = 4
 """Predictors, each without one of as many parts of the examples; their differences tell the noise."""
 
 MOST_INPUTS = 64
-"""Inputs above which no gradients are taken: predictors say too little about so many at once."""
+"""Inputs above which no gradients are taken: predictors then say too little about each of them."""
 
 MOST_WITH_SLOPES = 16
 """Inputs above which second derivatives say less than their noise hides."""

@@ -194,7 +194,7 @@ class SymmetryPosterior:
             )
         steps.append(
             "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: the largest "
-            "symmetry that costs no more than so many nats per example is built in"
+            "symmetry that costs no more than 0.02 nats per example is built in"
         )
         steps.append(f"meanwhile the network is invariant to the favourite, {plain_name(self.favourite)}")
         if self.favourite == TRIVIAL:

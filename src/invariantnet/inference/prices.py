@@ -20,8 +20,8 @@ PRICED = 1000
 """Examples of a block on which the accuracy under each symmetry is measured: enough for a standard error of at
 most 1.6 percentage points."""
 PREDICTED_IN_ALL, FEWEST_PRICED = 16_000, 125
-"""With many symmetries, or many copies of an input, examples are fewer: so many copies are predicted in all, which
-takes a small part of the time of training. The fewest examples have a standard error of 4.5 percentage points."""
+"""Copies predicted in all: with many symmetries, or many copies of an input, fewer examples are priced, so that
+this takes a small part of the time of training. The fewest have a standard error of 4.5 percentage points."""
 POSES = 64
 """Random transformations of a range by which inputs are moved, each of them an equal share of the inputs."""
 

@@ -18,7 +18,7 @@ from invariantnet.report.warps import Map, maps_of
 from invariantnet.symmetries._affine import Affine
 
 MOST_OPERATIONS = 2 * 10**8
-"""Multiplications of one prediction: a browser takes about a second for so many."""
+"""Most multiplications of one prediction: a browser takes about a second for them."""
 
 Operation = dict[str, Any]
 """One operation of `tryit.js`: its kind, its sizes, and its numbers as text."""
