@@ -1,6 +1,7 @@
 """Progress is announced, never runs backwards, and fits into a narrow terminal."""
 
 import fcntl
+import itertools
 import os
 import pty
 import re
@@ -82,6 +83,17 @@ def test_a_log_is_never_silent_for_long_and_tells_the_time_left_from_the_start(c
     assert lines[0] == "training: 0%, 1:30 left"
     assert 3 <= len(lines) <= 8
     assert lines[-1] == "training: 100%"
+
+
+@pytest.mark.parametrize("slower", [0.5, 1, 2, 30])
+def test_the_time_left_neither_jumps_nor_stands_still_if_the_machine_is_slower_than_expected(slower):
+    expected, total = 60.0, 60.0 * slower
+    moments = [total * k / 200 for k in range(200)]
+    told = [progress._left(seconds, seconds / total, expected) for seconds in moments]
+    assert told[0] == expected
+    assert all(after < 1.5 * before + 1 for before, after in itertools.pairwise(told))
+    late = [(seconds, left) for seconds, left in zip(moments, told, strict=True) if seconds > total / 2]
+    assert all((total - seconds) / 2 <= left <= 2 * (total - seconds) for seconds, left in late)
 
 
 def test_a_log_never_runs_backwards(capsys, monkeypatch):

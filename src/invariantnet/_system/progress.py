@@ -39,6 +39,12 @@ WIDTH = 100
 ENOUGH_TO_TELL = 0.03
 """Share of the work from which on the time left is told: before, it would be a guess."""
 
+EXPECTATION = 0.2
+"""Share of the work that an expected time counts for, beside the time that the share done so far has taken."""
+
+UNREPORTED = 0.05
+"""Share of the work that may be done before any is reported, such as most of the first network."""
+
 Update = Callable[[float, str], None]
 """Tells which share of some work is done, and what to say about it."""
 
@@ -288,14 +294,17 @@ class _TimeLeft(ProgressColumn):
 
 
 def _left(seconds: float, share: float, expected: float | None) -> float | None:
-    """Estimate the time left: from the share that is done, or at first from what was expected; None if unknown.
+    """Estimate the time left from the share that is done and, the less that is, from what was expected.
 
-    >>> _left(10.0, 0.5, None), _left(10.0, 0.0, 40.0), _left(10.0, 0.0, None)
-    (10.0, 30.0, None)
+    On a busy machine work takes many times what was expected: the estimate then grows steadily, and does not jump.
+
+    >>> _left(10.0, 0.5, None), _left(0.0, 0.0, 40.0), _left(10.0, 0.25, 40.0), _left(10.0, 0.0, None)
+    (10.0, 40.0, 30.0, None)
     """
-    if share >= ENOUGH_TO_TELL:
-        return seconds * (1 - share) / share
-    return None if expected is None else max(expected - seconds, 0.1 * expected)
+    if not expected:
+        return seconds * (1 - share) / share if share >= ENOUGH_TO_TELL else None
+    done = max(share, min(seconds / expected, UNREPORTED))
+    return (1 - share) * (EXPECTATION * expected + seconds) / (EXPECTATION + done)
 
 
 def _columns(expected: float | None) -> tuple[ProgressColumn, ...]:
