@@ -27,6 +27,9 @@ SHARE = 0.6
 open verdicts get more networks. Measured on images, sequences, tables and sets of 200 to 5,000 examples."""
 
 
+LONG = 300.0
+"""CPU seconds of a comparison from which on it is said how to shorten it."""
+
 WORTH_PROCESSES = 30.0
 """CPU seconds of a comparison from which on `n_jobs=-1` starts processes, which takes each of them several."""
 
@@ -45,10 +48,11 @@ class Estimate:
     def words(self) -> str:
         """What will be compared, and how long that and the final network will take."""
         models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
+        shorter = " To shorten it, name fewer symmetries, or one backbone." if self.comparison > LONG else ""
         return (
             f"{self.symmetries} symmetries, {models}: {self.hypotheses} hypotheses. Estimated from a few steps of "
             f"each: {duration(self.comparison)} of CPU time to compare them, then {duration(self.final)} for the "
-            "final network."
+            f"final network.{shorter}"
         )
 
 

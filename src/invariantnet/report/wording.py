@@ -41,7 +41,7 @@ def meaning(posterior: SymmetryPosterior) -> str:
     name = plain_name(posterior.favourite)
     if posterior.favourite == TRIVIAL:
         return "Moving an input in any of the ways that were compared may change its label."
-    return f"Labels stay the same under {name}: what tells such copies of an input apart does not matter here."
+    return f"Labels stay the same under {name}: an input and its copies moved in this way have the same label."
 
 
 def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
     if chosen == TRIVIAL:
         return (
             use,
-            "Do not add such copies to your training data: they would cost accuracy.",
+            "Do not add copies moved in these ways to your training data: they would cost accuracy.",
             "A symmetry that was not compared may still be there: name it as a candidate.",
         )
     return (
