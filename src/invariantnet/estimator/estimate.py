@@ -22,9 +22,10 @@ from invariantnet.uncertainty import training_steps
 
 TIMED_STEPS = 3
 """Steps of the optimizer that are timed for a model; the quickest counts, as the first ones fill caches."""
-SHARE = 0.6
+SHARE = 0.75
 """Share of the networks that a race trains in the end: hopeless models and symmetries are dropped on the way, and
-open verdicts get more networks. Measured on images, sequences, tables and sets of 200 to 5,000 examples."""
+open verdicts get more networks. Measured at seed 1000: 0.58 on 400 images of 8×8 and of 28×28, 0.71 on 400 rows,
+0.91 on 500 sequences, 1.13 on 300 rows with numbers as labels."""
 
 
 LONG = 300.0
