@@ -12,6 +12,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet._system.torch_state import seeded
 from invariantnet.choices import Placement
+from invariantnet.likelihoods import Calibration
 from invariantnet.nn import Symmetrized, cnn, mlp
 from invariantnet.nn.placements import PLACEMENTS
 from invariantnet.nn.symmetrized import COPIES_AT_ONCE
@@ -181,3 +182,24 @@ def test_log_prior():
 def test_faults(make, fault, annotations_unchecked):
     with pytest.raises(ValueError, match=fault):
         make()
+
+
+@pytest.mark.parametrize(
+    ("placement", "which"),
+    [(p, names) for p in get_args(Placement) for names in (["rot90"], ["trivial", "rot90", "hflip"])]
+    + [("features", ["rotation:45"]), ("outputs", ["rotation:45"])],
+)
+@pytest.mark.parametrize("known", [None, 3], ids=["unknown", "known"])
+def test_stored_weights_give_the_same_network(placement, which, known):
+    """Every tensor that a prediction depends on is in the state, the calibration of each output too."""
+    symmetries = groups(*which)
+    trained = Symmetrized(network(16, seed=1), symmetries, placement)
+    trained.calibrate.set(Calibration(torch.tensor([0.5, 2.0, 1.0]), torch.tensor([1.0, -1.0, 0.0])))
+    if trained.learns_pi:
+        trained.logits.data = torch.tensor([0.1, 1.0, -2.0])
+    fresh = Symmetrized(network(16, seed=2), symmetries, placement, outputs=known)
+    fresh.load_state_dict(trained.state_dict())
+    assert torch.equal(fresh(inputs(16)), trained(inputs(16)))
+    other = Symmetrized(network(16), symmetries, placement, outputs=2)
+    with pytest.raises(RuntimeError, match=r"calibrate\.scale"):
+        other.load_state_dict(trained.state_dict())

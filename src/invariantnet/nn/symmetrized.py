@@ -61,7 +61,7 @@ class Symmetrized(Mixture):
         seed: Seed of the sampled elements.
         input_shape: Shape in which `module` takes an input; flat by default, and always with `weights`. The
             inputs of `Symmetrized` itself are flat either way.
-        outputs: Number of outputs, where they will be calibrated one by one.
+        outputs: Number of outputs; weights of a network with another number are then refused. By default any.
         native: A subgroup that `module` is invariant to by construction; one copy per coset of it is then enough.
         head: Name of the layer before which `features` averages, such as `"classifier.1"`. By default, that is
             the last layer of a sequence, and the last linear layer that is called of any other network. If there
@@ -94,7 +94,7 @@ class Symmetrized(Mixture):
         sampled: int = SAMPLED,
         seed: int = 0,
         input_shape: tuple[int, ...] | None = None,
-        outputs: int = 1,
+        outputs: int | None = None,
         native: Group | None = None,
         head: str | None = None,
         drawn: int | None = None,
