@@ -18,6 +18,10 @@ Uncertainty = Literal["none", "ensemble", "bbb", "laplace"]
 BackboneName = Literal["auto", "mlp", "cnn"]
 """Architectures that the package brings along; `auto` lets all that suit the inputs compete."""
 
+Precision = Literal["32-true", "bf16-mixed"]
+"""Numbers that a training step computes with, as lightning-fabric calls them: 32 bits, or matrix products and
+convolutions in 16 (bfloat16) and everything else in 32. Weights and predictions always have 32."""
+
 Task = Literal["auto", "classes", "numbers"]
 """What is predicted; `auto` takes labels with fractions for numbers, and any others for classes."""
 

@@ -7,6 +7,8 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
+from invariantnet._system.torch_state import computing_in
+from invariantnet.choices import Precision
 from invariantnet.likelihoods import Categorical, Likelihood
 
 
@@ -40,10 +42,17 @@ class LogPosterior:
         network: The network to train.
         examples: Number N of examples in the data set.
         likelihood: Log density of the targets; classes by default.
+        precision: Numbers that the network computes with; all terms have 32 bits or more.
     """
 
-    def __init__(self, network: nn.Module, examples: int, likelihood: Likelihood | None = None) -> None:
-        self.network = network
+    def __init__(
+        self,
+        network: nn.Module,
+        examples: int,
+        likelihood: Likelihood | None = None,
+        precision: Precision = "32-true",
+    ) -> None:
+        self.network, self.precision = network, precision
         self.likelihood = likelihood or Categorical()
         self.examples = examples
         self.with_prior = [m for m in network.modules() if isinstance(m, HasLogPrior) and m.learns_pi]
@@ -62,7 +71,9 @@ class LogPosterior:
         """
         # A divergence of weights is balanced against a likelihood, not against a squared error.
         measure = self.likelihood.log_prob if self.with_kl else self.likelihood.objective
-        each = measure(self.network(x), y)
+        with computing_in(self.precision, x.device):
+            outputs = self.network(x)
+        each = measure(outputs if self.precision == "32-true" else outputs.float(), y)
         terms = {"log_likelihood": each.mean() if weight is None else (weight * each).mean()}
         if self.with_prior:
             terms["log_prior_pi"] = total([m.log_prior() for m in self.with_prior]) / self.examples

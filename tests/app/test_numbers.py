@@ -63,7 +63,14 @@ def test_whole_numbers_are_numbers_if_asked_for(here, capfd):
 
 
 @pytest.mark.parametrize(
-    "option", [("--placement", "outputs"), ("--pool", "mean"), ("--no-joins",), ("--device", "cpu")]
+    "option",
+    [
+        ("--placement", "outputs"),
+        ("--pool", "mean"),
+        ("--no-joins",),
+        ("--device", "cpu"),
+        ("--precision", "bf16-mixed"),
+    ],
 )
 def test_options_of_the_estimator(table, option, capfd):
     main(

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import invariantnet as inv
-from invariantnet import InvariantClassifier, check_invariance
+from invariantnet import InvariantClassifier, InvariantRegressor, check_invariance
 from invariantnet._system.torch_state import seeded
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
@@ -40,9 +40,16 @@ def body():
         {"backbone": inv.nn.Pretrained(body())},
         {"backbone": inv.nn.Pretrained(body(), unfreeze=True)},
         {"backbone": "mlp", "uncertainty": "laplace"},
+        {"backbone": "mlp", "uncertainty": "ensemble"},
+        {"backbone": "mlp", "uncertainty": "bbb"},
         {"backbone": "mlp", "symmetries": ["rotation:30"]},
+        {"backbone": "mlp", "placement": "weights"},
+        {"backbone": "mlp", "placement": "outputs", "second_opinion": True},
+        {"backbone": "mlp", "method": "heldout"},
+        {"backbone": "cnn", "precision": "bf16-mixed"},
+        {"backbone": inv.nn.Pretrained(body()), "precision": "bf16-mixed"},
     ],
-    ids=["mlp", "cnn", "own", "pretrained", "unfrozen", "laplace", "range"],
+    ids=lambda options: " ".join(str(getattr(v, "__name__", v)) for v in options.values()),
 )
 def test_a_fit_on_the_gpu_predicts_on_the_cpu(options, tmp_path, brief_comparison):
     x, y = examples()
@@ -55,3 +62,30 @@ def test_a_fit_on_the_gpu_predicts_on_the_cpu(options, tmp_path, brief_compariso
     np.testing.assert_allclose(again.predict_proba(x), clf.predict_proba(x), atol=CLOSE)
     if clf.deviation_ is None:
         assert check_invariance(clf.network_, clf.symmetry_, torch.from_numpy(x).cuda()) < CLOSE
+
+
+def test_data_on_disk(tmp_path, brief_comparison):
+    x, y = examples()
+    np.save(tmp_path / "x.npy", x)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    settings = {"backbone": "mlp", "n_networks": 1, "epochs": 2, "hidden": 8, "random_state": 0, "device": "cuda"}
+    clf = InvariantClassifier(["rot90"], SHAPE, **settings).fit(mapped, y)
+    np.testing.assert_allclose(clf.predict_proba(mapped), clf.predict_proba(x), atol=CLOSE)
+
+
+def test_numbers(brief_comparison):
+    x, _ = examples()
+    reg = InvariantRegressor(["hflip"], SHAPE, backbone="mlp", n_networks=1, epochs=2, hidden=8, device="cuda")
+    assert np.isfinite(reg.fit(x, x[:, 0] + x[:, 5]).predict(x)).all()
+
+
+def test_less_symmetry_and_an_exported_file(tmp_path, brief_comparison):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y = examples()
+    settings = {"backbone": "mlp", "n_networks": 1, "epochs": 2, "hidden": 8, "random_state": 0, "device": "cuda"}
+    clf = InvariantClassifier(["rot90"], SHAPE, tolerance=9.0, **settings).fit(x, y)
+    assert next(clf.restricted_to("trivial", x).network_.parameters()).is_cuda
+    clf.export(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    found = session.run(None, {"x": x.reshape(-1, *SHAPE)})[0]
+    np.testing.assert_allclose(found, clf.predict_proba(x), atol=CLOSE)

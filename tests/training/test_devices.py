@@ -97,6 +97,18 @@ def test_data_on_disk(tmp_path):
     assert predict(network, x, Categorical()).device == GPU
 
 
+def test_batches_from_disk_reach_the_gpu_from_pinned_memory(tmp_path, monkeypatch):
+    pinned = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned.append(len(self)) or self)
+    np.save(tmp_path / "x.npy", X.numpy())
+    x = DiskArray.of(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    assert x[:3].read().device == CPU
+    assert not pinned
+    assert x.to(GPU)[:3].read().device == GPU
+    assert pinned == [3]
+
+
 @pytest.mark.parametrize("posterior", ["point", "dirichlet", "neurons"])
 def test_learning_pi(posterior):
     brief = HeldOut(posterior=posterior, training=BRIEF)

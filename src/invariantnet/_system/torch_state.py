@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import torch
 
+from invariantnet.choices import Precision
+
 _DRAWING = threading.RLock()
 """Held while torch's global generator is seeded: it is shared by all threads."""
 
@@ -30,3 +32,18 @@ def seeded(seed: int) -> Iterator[None]:
     with _DRAWING, torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+def computing_in(precision: Precision, device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Let torch compute with fewer bits inside the block, where that loses little.
+
+    Args:
+        precision: Which numbers.
+        device: Where the tensors are.
+
+    Returns:
+        A context manager; with 32 bits it does nothing.
+    """
+    if precision == "32-true":
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, torch.bfloat16)

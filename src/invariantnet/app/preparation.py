@@ -127,6 +127,7 @@ def make_estimator(
         second_opinion=settings.second_opinion,
         n_jobs=settings.n_jobs,
         device=settings.device,
+        precision=settings.precision,
         random_state=settings.seed,
         verbose=verbose,
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from invariantnet._system.files import write_json
 from invariantnet._system.typed_json import from_json, to_json
-from invariantnet.choices import Method, Placement, Pool, Task, Uncertainty
+from invariantnet.choices import Method, Placement, Pool, Precision, Task, Uncertainty
 from invariantnet.estimator.persistence import RUN, ModelRecord, model_json, parse_model, read_json
 from invariantnet.report.evaluation import Evaluation
 
@@ -35,6 +35,7 @@ class Settings:
     seed: int = 0
     n_jobs: int = 1
     device: str = "auto"
+    precision: Precision = "32-true"
 
 
 @dataclass(frozen=True)

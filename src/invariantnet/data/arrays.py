@@ -142,7 +142,11 @@ class DiskArray:
         with np.errstate(over="ignore"):  # the caller checks for infinite numbers
             values = np.multiply(raw, np.float32(self.factor), dtype=np.float32)
         values += np.float32(0)  # makes -0.0 equal to 0.0 bit for bit
-        return torch.from_numpy(values).to(self.device, self.dtype)
+        found = torch.from_numpy(values)
+        if self.device.type == "cuda" and torch.cuda.is_available():
+            # From pinned memory the GPU copies by itself, while this process goes on.
+            found = found.pin_memory()
+        return found.to(self.device, self.dtype, non_blocking=True)
 
 
 def _fill(file: BinaryIO, buffer: UInt8[np.ndarray, " n"]) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from invariantnet._system.progress import working
 from invariantnet._system.sizes import must_fit
 from invariantnet._system.torch_state import threads
-from invariantnet.choices import Method, Placement, Pool, Uncertainty
+from invariantnet.choices import Method, Placement, Pool, Precision, Uncertainty
 from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
@@ -83,6 +83,7 @@ class InvariantEstimator(Fitter):
         epochs: int | None = None,
         n_jobs: int = 1,
         device: str = "auto",
+        precision: Precision = "32-true",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -103,6 +104,7 @@ class InvariantEstimator(Fitter):
         self.epochs = epochs
         self.n_jobs = n_jobs
         self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
 

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from invariantnet._system.progress import evidence_bar, meter, timed, training_bar, working
+from invariantnet._system.torch_state import computing_in
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
 from invariantnet.estimator.estimate import Ahead, announced
@@ -138,7 +139,9 @@ class Fitter(NetworkMaker):
     ) -> SeenCopies:
         """Let all copies of all examples pass through the body; parts that were seen before are not repeated."""
         assert isinstance(self.backbone, Pretrained)
-        copies, about = Copies.of(symmetries), self.backbone.digest(self.input_shape_)
+        copies = Copies.of(symmetries)
+        with computing_in(self.precision, examples.device):
+            about = self.backbone.digest(self.input_shape_)
         folder = getattr(cache, "folder", None)
         if folder is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="invariantnet")
@@ -150,6 +153,7 @@ class Fitter(NetworkMaker):
         with (
             meter(what, visible=self.verbose > 0) as update,
             timed(self.__dict__.setdefault("cpu_seconds_", {}), "body"),
+            computing_in(self.precision, examples.device),
         ):
             seen.compute(body, examples.x, self.input_shape_, lambda done: update(done, ""))
         return seen
@@ -246,7 +250,7 @@ class Fitter(NetworkMaker):
         network, history = self._train(
             lambda: self._unfrozen(hypothesis, weights),
             examples,
-            UNFROZEN,
+            replace(UNFROZEN, precision=self.precision),
             seed,
             f"{what}, body and head together",
         )

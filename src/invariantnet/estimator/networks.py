@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor, nn
 
 from invariantnet._system.torch_state import seeded
-from invariantnet.choices import Placement, Pool, Uncertainty
+from invariantnet.choices import Placement, Pool, Precision, Uncertainty
 from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator.heads import head_maker
 from invariantnet.estimator.persistence import Trainings
@@ -48,6 +48,7 @@ class NetworkMaker(StoredEstimator):
     pool: Pool
     uncertainty: Uncertainty
     epochs: int | None
+    precision: Precision
     inputs_: InputUnits
     """Means and scales of the inputs; only while fitting, because every network stores its own."""
 
@@ -175,6 +176,8 @@ class NetworkMaker(StoredEstimator):
             self.hypotheses_ = in_every_unit(self.hypotheses_, units)
         if not self.likelihood.averages_probabilities:
             self.hypotheses_ = [replace(h, model=h.model.for_numbers()) for h in self.hypotheses_]
+        if self.precision != "32-true":
+            self.hypotheses_ = [replace(h, model=h.model.computing_in(self.precision)) for h in self.hypotheses_]
 
     @property
     def _units_compete(self) -> bool:

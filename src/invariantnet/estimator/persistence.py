@@ -17,7 +17,7 @@ from invariantnet._system.files import writable_folder, write_bytes, write_json
 from invariantnet._system.sizes import must_fit
 from invariantnet._system.typed_json import from_json, to_json
 from invariantnet._system.words import package_version
-from invariantnet.choices import Method, Placement, Pool, Uncertainty
+from invariantnet.choices import Method, Placement, Pool, Precision, Uncertainty
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.symmetries.deviation import Deviation
 from invariantnet.training.config import History, Training
@@ -68,6 +68,7 @@ class Parameters:
     random_state: int | None
     verbose: int
     head: str | None = None
+    precision: Precision = "32-true"
 
 
 @dataclass(frozen=True)

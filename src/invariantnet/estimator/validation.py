@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor, nn
 
-from invariantnet.choices import BackboneName, Placement, Pool, Uncertainty
+from invariantnet.choices import BackboneName, Placement, Pool, Precision, Uncertainty
 from invariantnet.data.arrays import DiskArray, not_finite
 from invariantnet.inference.models import MODEL_NAMES
 from invariantnet.nn.pretrained import Pretrained
@@ -134,6 +134,7 @@ def check_parameters(estimator: Any) -> None:
         "method": estimator.methods,
         "placement": get_args(Placement),
         "pool": get_args(Pool),
+        "precision": get_args(Precision),
         "uncertainty": ("none",) if estimator.method == "paper" else get_args(Uncertainty),
         "backbone": (estimator.backbone,)
         if callable(estimator.backbone)
@@ -168,6 +169,8 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError("method 'paper' has the layer of the paper: leave backbone at 'auto'.")
     if estimator.method != "evidence" and (estimator.tolerance or estimator.second_opinion):
         raise ValueError("tolerance and second_opinion are for method 'evidence': leave them out.")
+    if estimator.method != "evidence" and estimator.precision != "32-true":
+        raise ValueError("precision is for method 'evidence': leave it out.")
     if estimator.method == "paper" and np.any(np.asarray(estimator.prior) != 1):
         raise ValueError("method 'paper' has the prior of the paper: leave prior at 1, or use nn.InvariantLinear.")
     if not isinstance(estimator.tolerance, int | float | np.number) or not 0 <= estimator.tolerance < np.inf:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from torch import nn
 
-from invariantnet.choices import BackboneName, Placement, Pool, require_choice
+from invariantnet.choices import BackboneName, Placement, Pool, Precision, require_choice
 from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
 from invariantnet.nn.native import Native, native_network, sorted_mlp
 from invariantnet.nn.pretrained import Pretrained
@@ -70,6 +70,11 @@ class Model:
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
         return replace(self, training=replace(self.training, min_steps=2 * self.training.min_steps))
+
+    def computing_in(self, precision: Precision) -> "Model":
+        """The same model, trained with other numbers."""
+        training, final = (replace(t, precision=precision) for t in (self.training, self.final))
+        return replace(self, training=training, final=final)
 
     def in_shared_units(self) -> "Model":
         """The same model, on inputs in the units that all candidates allow."""

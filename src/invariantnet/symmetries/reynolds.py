@@ -4,6 +4,7 @@ A neuron $\sigma(w^\top x + b)$ is invariant to $G$ if and only if
 $w \in \Lambda = \{w : w^\top \bar T = w^\top\}$.
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -164,7 +165,11 @@ def product(basis: Float[Tensor, "d dim"], x: Float[Tensor, "dim n"]) -> Float[T
         The product, of the type of `x`.
     """
     dtype = torch.promote_types(x.dtype, torch.float32)
-    return (basis.to(dtype) @ x.to(dtype)).to(x.dtype)
+    device = x.device.type
+    # Mixed precision would make both factors 16-bit numbers again.
+    mixed = torch.is_autocast_enabled(device)
+    with torch.autocast(device, enabled=False) if mixed else contextlib.nullcontext():
+        return (basis.to(dtype) @ x.to(dtype)).to(x.dtype)
 
 
 def _csr(crow: np.ndarray, columns: np.ndarray, values: np.ndarray, dim: int, dtype: torch.dtype) -> Tensor:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from invariantnet.choices import Precision
+
 
 @dataclass(frozen=True)
 class Training:
@@ -24,6 +26,8 @@ class Training:
     """Smallest number of steps: a small data set gets more epochs until it is reached."""
     samples: int = 10
     """Draws of stochastic weights that a prediction is averaged over."""
+    precision: Precision = "32-true"
+    """Numbers that a step computes with; weights, objective and predictions have 32 bits."""
 
     def all_epochs(self, examples: int) -> int:
         """Count the epochs, with the extra epochs that `min_steps` asks for."""

@@ -60,7 +60,7 @@ def train(
             prepare, trainable = split_preparation(network)
             with torch.no_grad():
                 examples = Examples(in_batches(prepare, examples.x), examples.y, examples.weight)
-        objective = LogPosterior(trainable, len(kept), likelihood)
+        objective = LogPosterior(trainable, len(kept), likelihood, config.precision)
         transposed = transpose_moved_weights(trainable)
         run = _TrainingRun(objective, examples[kept], examples[held_out], config, on_step, skip)
         history = run.run()
