@@ -11,10 +11,13 @@ from torch import nn
 import invariantnet as inv
 from invariantnet._system.torch_state import seeded
 from invariantnet.data.examples import Examples
+from invariantnet.likelihoods import Categorical
 from invariantnet.nn import BayesianLinear, Symmetrized, cnn, invariant_net, mlp
+from invariantnet.nn.copies import MeanOverCopies
+from invariantnet.nn.standardize import InputStatistics
 from invariantnet.objectives import LogPosterior
 from invariantnet.training.config import Training
-from invariantnet.training.loop import log_probabilities, train
+from invariantnet.training.loop import log_probabilities, predict, train
 
 SHAPE = (4, 4)
 
@@ -187,3 +190,22 @@ def test_weights_are_laid_anew_only_while_they_are_trained():
 def test_no_inputs_give_no_outputs(units):
     network = Symmetrized(mlp(SHAPE, 3, 10, units=units), [rotations()], pool="max")
     assert log_probabilities(network, torch.empty(0, 16)).shape == (0, 3)
+
+
+def test_what_is_not_learned_is_computed_once():
+    """Heads on copies are given those of their symmetry, in their units, once and not in every step."""
+    x, y = problem(60)
+    units = InputStatistics.of(x.reshape(-1, 4), [], (4,)).pooled()
+    calls = []
+    units.register_forward_hook(lambda *_: calls.append(1))
+
+    def on_copies():
+        return MeanOverCopies(nn.Linear(4, 2), 4, (0, 2), units, probabilities=True)
+
+    config = Training(epochs=3, batch_size=16, validation=0.0)
+    network, _ = train(on_copies, Examples(x, y), config, seed=0)
+    assert len(calls) == 1
+    whole, _ = train(lambda: nn.Sequential(on_copies()), Examples(x, y), config, seed=0)
+    torch.testing.assert_close(
+        predict(network, x, Categorical()), predict(whole, x, Categorical()), rtol=0, atol=0
+    )

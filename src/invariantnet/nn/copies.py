@@ -38,8 +38,16 @@ class MeanOverCopies(nn.Module):
 
     def forward(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n outputs"]:
         """Average the predictions over the copies of the symmetry."""
-        each = self.head(self.standardize(x.unflatten(-1, (self.copies, -1))[:, self.used]).flatten(0, 1))
-        outputs = each.unflatten(0, (len(x), len(self.used)))
+        return self.average(self.prepare(x))
+
+    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n used"]:
+        """Take the copies of the symmetry, in units of order one: nothing here is learned."""
+        return self.standardize(x.unflatten(-1, (self.copies, -1))[:, self.used]).flatten(1)
+
+    def average(self, z: Float[Tensor, "n used"]) -> Float[Tensor, "n outputs"]:
+        """Average the predictions from copies that are prepared."""
+        count = len(self.used)
+        outputs = self.head(z.reshape(count * len(z), -1)).unflatten(0, (len(z), count))
         if not self.probabilities:
             return outputs.mean(1)
-        return outputs.log_softmax(-1).logsumexp(1) - math.log(len(self.used))
+        return outputs.log_softmax(-1).logsumexp(1) - math.log(count)

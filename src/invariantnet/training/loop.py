@@ -14,6 +14,7 @@ from invariantnet._system.torch_state import seeded
 from invariantnet.data.arrays import DiskArray, blocks, read
 from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Categorical, Likelihood
+from invariantnet.nn.copies import MeanOverCopies
 from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.mixture import Mixture
 from invariantnet.objectives import HasKL, LogPosterior, total
@@ -232,7 +233,18 @@ def split_preparation(network: nn.Module) -> tuple[Callable[[Tensor], Tensor], n
     """Split off the first part of a network that has no parameters, to compute it once per data set."""
     if isinstance(network, nn.Sequential) and isinstance(network[0], InvariantLinear):
         return network[0].sums, nn.Sequential(_FromSums(network[0]), *list(network)[1:])
+    if isinstance(network, MeanOverCopies):
+        return network.prepare, _FromCopies(network)
     return nn.Identity(), network
+
+
+class _FromCopies(nn.Module):
+    def __init__(self, network: MeanOverCopies) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.network.average(z)
 
 
 class _FromSums(nn.Module):
