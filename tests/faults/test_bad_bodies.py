@@ -66,8 +66,9 @@ def test_a_wrong_preprocess_is_refused(name, annotations_unchecked):
     preprocess, said = PREPROCESSES[name]
     x, y = labelled()
     clf = InvariantClassifier(["hflip"], SHAPE, backbone=Pretrained(body(), preprocess=preprocess))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as error:
         clf.fit(x, y)
+    assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ from torch import nn
 from invariantnet.estimator.stored import Backbone
 from invariantnet.nn import Pretrained
 
+LONGEST_FAULT = 300
+"""Characters of the user's own error that a message repeats."""
+
 
 def resolve_backbone(name: str) -> str | Backbone:
     """Find the backbone that was asked for.
@@ -41,7 +44,8 @@ def resolve_backbone(name: str) -> str | Backbone:
     try:
         body = make()
     except Exception as error:
-        raise ValueError(f"{name}() failed ({type(error).__name__}: {error}): mend it.") from error
+        fault = " ".join(str(error).split())  # weights that do not fit are listed on many lines
+        raise ValueError(f"{name}() failed ({type(error).__name__}: {fault[:LONGEST_FAULT]}): mend it.") from error
     if isinstance(body, nn.Module):
         return Pretrained(body)
     if not isinstance(body, Pretrained):
@@ -65,7 +69,8 @@ def _imported(name: str) -> Any:
     try:
         found = importlib.import_module(module)
     except Exception as error:
-        raise ValueError(f"{module} cannot be imported ({error}): install it, or run in its folder.") from None
+        fault = " ".join(str(error).split())[:LONGEST_FAULT]
+        raise ValueError(f"{module} cannot be imported ({fault}): install it, or run in its folder.") from None
     try:
         return getattr(found, function)
     except AttributeError:

@@ -210,6 +210,8 @@ class Body(nn.Module):
 def _check_batch(what: str, values: Any, inputs: int) -> None:
     if not isinstance(values, Tensor):
         raise ValueError(f"{what} returned a {type(values).__name__}: let it return one tensor, the batch first.")
+    if values.is_complex():
+        raise ValueError(f"{what} returned complex numbers: let it return real ones.")
     if values.ndim < 2 or len(values) != inputs or not math.prod(values.shape[1:]):
         raise ValueError(
             f"{what} made shape {tuple(values.shape)} of {inputs} inputs: let it keep the batch as the first axis."
