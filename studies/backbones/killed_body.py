@@ -17,8 +17,8 @@ from torch import Tensor, nn
 import invariantnet as inv
 from invariantnet.inference.cache import FolderCache
 from invariantnet.nn import Pretrained
-from studies.backbones.bodies import digits_body
-from studies.backbones.images import new_digits
+from studies.backbones.bodies import SIDE, digits_body, lite0, missing_photographs
+from studies.backbones.images import Images, crops, new_digits
 from studies.framework import Claim, Part, Study
 from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
@@ -31,6 +31,7 @@ CANDIDATES = ("hflip", "rot90")
 class KilledRecipe:
     """One kill."""
 
+    body: str = "digits"
     examples: int = 200
     after: int = 900
     """Copies that pass before the process is killed."""
@@ -41,6 +42,7 @@ class KilledRecipe:
 class Record:
     """What was left, and whether the end is the same."""
 
+    body: str
     examples: int
     parts_kept: int
     """Files of features that the killed process left."""
@@ -66,10 +68,15 @@ class Killed(nn.Module):
         return features
 
 
-def _fitted(recipe: KilledRecipe, body: nn.Module, folder: Path) -> inv.InvariantClassifier:
-    (x, y), _ = new_digits("rot90", recipe.examples, recipe.seed)
-    clf = inv.InvariantClassifier(CANDIDATES, backbone=Pretrained(body), n_networks=1, random_state=recipe.seed)
-    return clf.fit_with(x, y, cache=FolderCache(folder))
+def _images(recipe: KilledRecipe) -> Images:
+    if recipe.body == "photographs":
+        return crops("mirrored", recipe.examples, SIDE, recipe.seed)
+    return new_digits("rot90", recipe.examples, recipe.seed)[0]
+
+
+def _fitted(recipe: KilledRecipe, backbone: Pretrained, folder: Path) -> inv.InvariantClassifier:
+    clf = inv.InvariantClassifier(CANDIDATES, backbone=backbone, n_networks=1, random_state=recipe.seed)
+    return clf.fit_with(*_images(recipe), cache=FolderCache(folder))
 
 
 def _features(folder: Path) -> int:
@@ -78,21 +85,21 @@ def _features(folder: Path) -> int:
 
 def run(recipe: KilledRecipe) -> list[Record]:
     """Fit, be killed, go on, and compare."""
-    body = digits_body()
-    (x, _), _ = new_digits("rot90", recipe.examples, recipe.seed)
+    backbone = lite0() if recipe.body == "photographs" else Pretrained(digits_body())
+    dying = Pretrained(Killed(backbone.body, recipe.after), preprocess=backbone.preprocess)
+    x, _ = _images(recipe)
     with tempfile.TemporaryDirectory() as scratch:
         whole, broken = Path(scratch) / "whole", Path(scratch) / "broken"
-        first = _fitted(recipe, body, whole)
-        process = multiprocessing.get_context("fork").Process(
-            target=_fitted, args=(recipe, Killed(body, recipe.after), broken)
-        )
+        first = _fitted(recipe, backbone, whole)
+        process = multiprocessing.get_context("fork").Process(target=_fitted, args=(recipe, dying, broken))
         process.start()
         process.join()
         assert process.exitcode == -signal.SIGKILL
         kept = _features(broken)
-        second = _fitted(recipe, body, broken)
+        second = _fitted(recipe, backbone, broken)
         return [
             Record(
+                body=recipe.body,
                 examples=recipe.examples,
                 parts_kept=kept,
                 parts=_features(whole),
@@ -106,10 +113,15 @@ def table(records: Sequence[Record]) -> str:
     """One row per kill."""
     words = {True: "the same bits", False: "different"}
     rows = [
-        [str(r.examples), f"{r.parts_kept} of {r.parts}", words[r.equal_posteriors], words[r.equal_predictions]]
+        [
+            f"{r.body}, {r.examples}",
+            f"{r.parts_kept} of {r.parts}",
+            words[r.equal_posteriors],
+            words[r.equal_predictions],
+        ]
         for r in records
     ]
-    return markdown(["examples", "parts that were kept", "evidence", "predictions"], rows)
+    return markdown(["images", "parts that were kept", "evidence", "predictions"], rows)
 
 
 def claims(records: Sequence[Record]) -> dict[str, Claim]:
@@ -123,9 +135,12 @@ STUDY = Study(
     question=__doc__,
     record=Record,
     run=run,
-    parts={"killed": Part(lambda seed: [KilledRecipe(seed=seed)])},
+    parts={
+        "killed": Part(lambda seed: [KilledRecipe(seed=seed)]),
+        "photographs": Part(lambda seed: [KilledRecipe("photographs", 100, 600, seed)], lacks=missing_photographs),
+    },
     table=table,
     claims=claims,
     alone=True,
-    depends_on=(*FITS, "studies.backbones"),
+    depends_on=(*FITS, "studies.backbones", "studies.truth.real_sets"),
 )

@@ -53,7 +53,7 @@ def test_a_network_of_ones_own_has_a_head():
 
 def verdict(favourite, probability, seconds):
     asked = ("photographs", "mirrored", 1000, frozen_body.LADDER, "hflip")
-    return frozen_body.Record(*asked, favourite, probability, 48, 100.0, seconds, 0.9)
+    return frozen_body.Record(*asked, favourite, probability, 48, 100.0, seconds, 150.0, 0.9)
 
 
 def test_claims_say_what_records_hold():
@@ -65,7 +65,14 @@ def test_claims_say_what_records_hold():
     assert "above the target" in found["cost"].sentence
     assert "48 copies" in found["cost"].sentence
     assert "hflip (0.990)" in frozen_body.table(records)
-    assert not killed_body.claims([killed_body.Record(200, 1, 4, True, False)])["equal"].holds
+    assert not killed_body.claims([killed_body.Record("digits", 200, 1, 4, True, False)])["equal"].holds
     sizes = [image_sizes.Record(128, 2000, 4000, 40.0, 80.0, 5000)]
     assert not image_sizes.claims(sizes)["memory"].holds
     assert "10 ms" in image_sizes.table(sizes)
+
+
+def test_the_cost_of_an_own_network_is_counted_in_plain_trainings():
+    cheap, dear = (own_resnet.Record(300, "hflip", 0.9, "features", 0.5, 30.0, s, 200.0, 2) for s in (60.0, 61.0))
+    found = own_resnet.claims([cheap, dear])["cost"]
+    assert "1 of 2" in found.sentence
+    assert "2.0 of 2" in own_resnet.table([cheap])
