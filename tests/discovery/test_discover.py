@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import invariantnet as inv
+from invariantnet.discovery.columns import Columns
 from invariantnet.discovery.structure import describe
 
 
@@ -59,12 +60,59 @@ def test_equal_seeds_give_equal_results():
     assert [t.log_e_value for t in found.tested] == [t.log_e_value for t in again.tested]
 
 
-def test_constant_and_repeated_columns_do_no_harm():
+def test_constant_columns_are_set_aside_and_repeated_ones_count_once():
     x, y = exchangeable(200, 4, seed=1)
     wide = np.column_stack([np.zeros(200), x, x[:, 3]])
-    found = inv.discover(wide, y, random_state=0)
-    assert 0 in found.set_aside
-    assert found.group.dim == 6
+    found, plain = inv.discover(wide, y, random_state=0), inv.discover(x, y, random_state=0)
+    assert found.set_aside == (0,)
+    assert found.repeated == (5,)
+    assert found.log_e_value == plain.log_e_value
+    assert found.group == inv.Group.from_permutations([[0, 2, 1, 3, 4, 5], [0, 2, 3, 1, 4, 5]])
+    assert "1 of 6 inputs repeat earlier ones" in found.verdict
+
+
+def test_exchanges_of_equal_inputs_are_no_discovery():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    found = inv.discover(x[:, [0, 0, 1, 2]], x @ [3.0, -1.0, 1.0] + 0.1 * rng.normal(size=200), random_state=0)
+    assert not found.found
+    assert found.repeated == (1,)
+
+
+def test_copies_follow_their_inputs():
+    x, y = exchangeable(200, 4, seed=1)
+    found = inv.discover(np.column_stack([x, x]), y, random_state=0)
+    assert found.group == inv.Group.from_permutations([[1, 0, 2, 3, 5, 4, 6, 7], [1, 2, 0, 3, 5, 6, 4, 7]])
+
+
+def test_copies_stay_where_others_have_none():
+    columns = Columns(np.array([0, 1, 0, 3]), np.ones(4, bool))
+    assert columns.widen(np.array([[1, 0, 2], [0, 1, 5]])).tolist() == [[1, 0, 2, 3], [0, 1, 2, 7]]
+
+
+def test_whole_numbers_are_classes_unless_the_task_says_otherwise():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, size=(100, 2)).astype(float)
+    y = x[:, 0] + x[:, 1]
+    as_numbers = inv.discover(x, y, task="numbers", random_state=0)
+    assert as_numbers.log_e_value == inv.discover(x, y + 0.25, random_state=0).log_e_value
+    as_classes = inv.discover(x, y, task="classes", random_state=0)
+    assert as_classes.log_e_value == inv.discover(x, y.astype(int), random_state=0).log_e_value
+    assert as_classes.log_e_value != as_numbers.log_e_value
+
+
+@pytest.mark.usefixtures("annotations_unchecked")
+@pytest.mark.parametrize(
+    ("y", "task", "words"),
+    [
+        (np.arange(50), "auto", "task='numbers'"),
+        (np.array(["a", "b"] * 25), "numbers", "task='classes'"),
+        (np.arange(50) % 2, "regression", "choose among auto, classes, numbers"),
+    ],
+)
+def test_a_task_that_does_not_suit_the_labels_is_told(y, task, words):
+    with pytest.raises(ValueError, match=words):
+        inv.discover(np.zeros((50, 3)), y, task=task)
 
 
 @pytest.mark.parametrize("dim", [1, 2])

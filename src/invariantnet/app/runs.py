@@ -1,7 +1,6 @@
 """`invariantnet fit`: from a data set to a folder with a verdict, a network and a page."""
 
 import hashlib
-import re
 import shutil
 import sys
 from dataclasses import replace
@@ -16,6 +15,7 @@ from invariantnet._system.files import locked, writable_folder, write_bytes, wri
 from invariantnet._system.progress import working
 from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_estimator, prepare
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
+from invariantnet.app.unfinished import check_ours, say_nothing_to_resume
 from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.estimator import load_estimator
 from invariantnet.estimator.invariance import network_deviation
@@ -84,10 +84,7 @@ def fit(
         processes().wait()  # until what an earlier run left is gone
         return None if finished else _fit(settings, prepared, out, cache)
     writable_folder(out)
-    if work.exists() and not _is_ours(work):
-        raise ValueError(
-            f"{work} is not from this program, which needs that name: move it, or pass another --out."
-        )
+    check_ours(work)
     with locked(out):
         if work.exists() and not resume:
             shutil.rmtree(work)
@@ -95,8 +92,7 @@ def fit(
         processes().wait()
         if not finished:
             if resume and not cache.folder.exists() and (work.exists() or (out / RUN).exists()):
-                reason = "other settings, data or version, or damaged"
-                print(f"nothing in {out} can be resumed ({reason}): starting anew.", file=sys.stderr)
+                say_nothing_to_resume(out)
             return _fit(settings, prepared, out, cache)
         print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
         return _close(out, prepared.own_backbone)
@@ -133,15 +129,6 @@ def _holds_a_run(out: Path) -> bool:
         return (out / RUN).exists()
     except (OSError, ValueError):  # no path at all: a later check names the fault
         return False
-
-
-def _is_ours(work: Path) -> bool:
-    """Whether a folder holds nothing but folders named by a digest: what a fit leaves, and may remove."""
-    return (
-        not work.is_symlink()
-        and work.is_dir()
-        and all(re.fullmatch("[0-9a-f]{16}", f.name) for f in work.iterdir())
-    )
 
 
 def _is_finished(out: Path, cache: FolderCache, backbone: Backbone | None) -> bool:

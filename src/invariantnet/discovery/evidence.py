@@ -11,6 +11,7 @@ that is close to symmetric by chance is as rare as the models say.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -26,6 +27,7 @@ from invariantnet.discovery.predictors import (
     monomials_of,
     standardise,
 )
+from invariantnet.discovery.scores import Scores
 from invariantnet.symmetries._closure import Indices
 from invariantnet.symmetries._orbits import signed_orbits
 
@@ -49,9 +51,11 @@ class Evidence:
 
     Args:
         examples: All examples.
+        scores: What was scored before.
     """
 
     examples: Labelled
+    scores: Scores
 
     def __post_init__(self) -> None:
         self.examples = _tamed(self.examples[:MOST_EXAMPLES])
@@ -86,11 +90,15 @@ class Evidence:
 
     def _of_model(self, model: AnyPredictor, symmetry: Symmetry) -> float:
         """Log evidence of one family, on average over penalties."""
+        by_penalty = partial(self._by_penalty, model, symmetry)
+        return _mean(self.scores.get(model, symmetry.generators, by_penalty).tolist())
+
+    def _by_penalty(self, model: AnyPredictor, symmetry: Symmetry) -> Float64[np.ndarray, " penalties"]:
         given = self.examples
         features = _features(model, symmetry, given.x)
         if given.classes is None:
-            return _mean(evidence_of_reals(features, given.y).tolist())
-        return _mean(evidence_of_classes(features, given.y, given.classes).tolist())
+            return evidence_of_reals(features, given.y)
+        return evidence_of_classes(features, given.y, given.classes)
 
 
 def _agree(model: AnyPredictor, smaller: Symmetry, larger: Symmetry) -> bool:

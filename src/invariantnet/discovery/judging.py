@@ -1,7 +1,7 @@
 """How well predictors with a symmetry predict labels that the symmetry was not proposed from."""
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float64, Int64
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.copies import Symmetry, nothing, symmetry_of
 from invariantnet.discovery.evalues import log_e_value, log_e_value_of_copies
-from invariantnet.discovery.predictors import Labelled, Predictor
+from invariantnet.discovery.predictors import AnyPredictor, Labelled
+from invariantnet.discovery.scores import Scores
 from invariantnet.symmetries._closure import Indices
 
 GROWTH = 3
@@ -59,14 +60,15 @@ class Judge:
         predictor: Predicts labels from earlier examples.
         examples: All examples, in the order in which they are seen.
         first: Number of examples at the beginning that are only learned from.
+        scores: What was scored before.
         seed: Decides which examples are learned from.
     """
 
-    predictor: Predictor
+    predictor: AnyPredictor
     examples: Labelled
     first: int
+    scores: Scores
     seed: int = 0
-    _known: dict[bytes, Float64[np.ndarray, "sizes labels"]] = field(default_factory=dict)
 
     @cached_property
     def tasks(self) -> list[list[Task]]:
@@ -102,13 +104,17 @@ class Judge:
 
     def log_likelihood(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
         """Log probability of every judged label, by predictors with the symmetry that the generators make."""
-        key = generators.tobytes()
-        if key not in self._known:
+
+        def scored(tasks: list[Task]) -> Float64[np.ndarray, " labels"]:
             symmetry = symmetry_of(generators)
-            self._known[key] = np.stack(
-                [np.concatenate([self._score(symmetry, task) for task in tasks]) for tasks in self.tasks]
-            )
-        return self._known[key]
+            return np.concatenate([self._score(symmetry, task) for task in tasks])
+
+        return np.stack(
+            [
+                self.scores.get(self.predictor, generators, partial(scored, tasks), part)
+                for part, tasks in enumerate(self.tasks)
+            ]
+        )
 
     def _score(self, symmetry: Symmetry, task: Task) -> Float64[np.ndarray, " block"]:
         """Log probability of the labels of a block, on average over predictors."""

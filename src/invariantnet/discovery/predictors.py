@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations_with_replacement
 from math import comb, factorial
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
@@ -31,19 +31,6 @@ Scaling = Literal["orbit", "all"]
 
 Function = Callable[[Float64[np.ndarray, "n dim"]], Float64[np.ndarray, "n outputs"]]
 """Fitted values of inputs."""
-
-
-@runtime_checkable
-class Predictor(Protocol):
-    """Predicts labels from earlier examples, exactly or nearly invariant to a symmetry."""
-
-    def score(
-        self,
-        symmetry: Symmetry,
-        past: "Labelled",
-        block: "Labelled",
-    ) -> Float64[np.ndarray, " block"]:
-        """Log probability of each label of the block."""
 
 
 @dataclass(frozen=True, eq=False)

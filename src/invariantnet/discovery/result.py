@@ -53,6 +53,8 @@ class Discovery:
         of_inputs: Whether the inputs themselves have the symmetry, so that copies occur in the data.
         log_e_value_against_inputs: Log evidence against that, from inputs alone, without any network.
         set_aside: Inputs that vary too little, or whose places cannot be told; the group leaves them alone.
+        repeated: Inputs that equal an earlier one in all examples. They follow it if every input of its orbit has
+            equally many copies, and stay otherwise.
         examples: Number of examples.
         judged: Number of labels that judged.
         alpha: Level of the tests.
@@ -66,6 +68,7 @@ class Discovery:
     of_inputs: bool
     log_e_value_against_inputs: float
     set_aside: tuple[int, ...]
+    repeated: tuple[int, ...]
     examples: int
     judged: int
     alpha: float
@@ -139,6 +142,11 @@ class Discovery:
             words.append(
                 f"{len(self.set_aside)} of {self.group.dim} inputs were set aside: they vary too rarely, or their "
                 "places cannot be told."
+            )
+        if self.repeated:
+            words.append(
+                f"{len(self.repeated)} of {self.group.dim} inputs repeat earlier ones in all examples: equal "
+                "inputs count once, because no label can tell whether they were exchanged."
             )
         return words
 

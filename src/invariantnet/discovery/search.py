@@ -4,21 +4,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, Shaped
+from jaxtyping import Bool, Float64
 
-from invariantnet._system.progress import meter
+from invariantnet._system.progress import Update, meter
+from invariantnet.choices import Task
 from invariantnet.discovery._matching import Moments
+from invariantnet.discovery.checking import checked
 from invariantnet.discovery.closing import REJECTED, Closed, Closing
+from invariantnet.discovery.columns import Columns, columns_of
 from invariantnet.discovery.copies import symmetry_of
 from invariantnet.discovery.evalues import e_bh
 from invariantnet.discovery.evidence import MOST_EXAMPLES, Evidence
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.judging import Judge, inputs_against
-from invariantnet.discovery.moments import inputs_that_vary, moments_given_labels, parts_of
+from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.posterior import Posterior
 from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
 from invariantnet.discovery.proposals import FEW_INPUTS, Proposal, Source, propose
 from invariantnet.discovery.result import Discovery, Tested
+from invariantnet.discovery.scores import Scores, scores_of
+from invariantnet.inference.cache import ScoreCache
 from invariantnet.symmetries.group import Group
 
 MOST_INPUTS = 2000
@@ -32,7 +37,13 @@ PROPOSING = 0.5
 
 
 def discover(
-    X: Any, y: Any, *, alpha: float = 0.05, random_state: int | None = None, verbose: int = 0
+    X: Any,
+    y: Any,
+    *,
+    task: Task = "auto",
+    alpha: float = 0.05,
+    random_state: int | None = None,
+    verbose: int = 0,
 ) -> Discovery:
     """Find the permutations of inputs, with changes of sign, to which labels are invariant.
 
@@ -42,7 +53,9 @@ def discover(
 
     Args:
         X: Inputs, one row per example; further axes are flattened.
-        y: Labels: classes, or real numbers.
+        y: Labels, one per example.
+        task: Whether labels are `classes` or `numbers`. `auto` takes numbers if some label has a fraction, and
+            classes otherwise; it refuses whole numbers that hardly ever repeat.
         alpha: Largest expected share of false discoveries.
         random_state: Seed of the split and of the search.
         verbose: 1 to show progress on standard error.
@@ -53,77 +66,78 @@ def discover(
     Raises:
         ValueError: If the data cannot be used.
     """
-    x, labels, classes = _checked(X, y, alpha)
-    return discover_labelled(x, labels, classes, alpha=alpha, seed=random_state, verbose=verbose)
+    return discover_labelled(checked(X, y, task), alpha=alpha, seed=random_state, verbose=verbose)
 
 
 def discover_labelled(
-    x: Float64[np.ndarray, "n dim"],
-    y: Shaped[np.ndarray, " n"],
-    classes: int | None,
-    *,
-    alpha: float,
-    seed: int | None,
-    verbose: int = 0,
+    examples: Labelled, *, alpha: float, seed: int | None, verbose: int = 0, cache: ScoreCache | None = None
 ) -> Discovery:
     """Discover symmetries of inputs and labels that were checked already.
 
     Args:
-        x: Inputs.
-        y: Class numbers, or real labels.
-        classes: Number of classes; None for real labels.
+        examples: Inputs and labels.
         alpha: Largest expected share of false discoveries.
         seed: Seed of the split and of the search.
         verbose: 1 to show progress on standard error.
+        cache: Scores of an interrupted search of the same examples and seed, which are not computed again.
 
     Returns:
         What was found.
 
     Raises:
-        ValueError: If too many inputs vary.
+        ValueError: If alpha is no level, or too many inputs vary.
     """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha!r}: pass a level between 0 and 1, such as 0.05.")
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(x))
-    examples = Labelled(x[order], y[order], classes)
-    first = round(PROPOSING * len(x))
-    live = inputs_that_vary(examples.x[:first]) if len(x) >= FEWEST else np.zeros(x.shape[1], bool)
+    examples = examples[rng.permutation(len(examples))]
+    first = round(PROPOSING * len(examples)) if len(examples) >= FEWEST else 0
+    columns = columns_of(examples.x, first)
+    live = columns.used
     if live.sum() > MOST_INPUTS:
         raise ValueError(
             f"{live.sum():,} inputs vary, and discovery compares at most {MOST_INPUTS:,}: shrink images, or "
             "choose columns."
         )
+    nothing = _nothing(len(examples), columns, alpha)
     if not live.any():
-        return _nothing(x, (), live, alpha, 0)
-    seen = Labelled(examples.x[:, live], examples.y, classes)
+        return nothing
+    seen = Labelled(examples.x[:, live], examples.y, examples.classes)
+    scores = scores_of(seen, cache)
     with meter("discovering symmetries", visible=verbose > 0) as update:
         if live.sum() <= FEW_INPUTS:
-            return _weighed(seen, rng, alpha, live)
-        return _Search(seen, first, rng, alpha, update).run(live, x.shape[1])
+            return _weighed(seen, rng, nothing, columns, scores)
+        return _Search(seen, first, rng, alpha, update, scores).run(nothing, columns)
 
 
 def _weighed(
-    examples: Labelled, rng: np.random.Generator, alpha: float, live: Bool[np.ndarray, " all"]
+    examples: Labelled, rng: np.random.Generator, nothing: Discovery, columns: Columns, scores: Scores
 ) -> Discovery:
     """Weigh groups of few inputs on all labels."""
-    posterior = Posterior(Evidence(examples), rng)
+    posterior = Posterior(Evidence(examples, scores), rng)
     posterior.search(signed=changes_sign(examples.x))
-    level = -np.log(alpha)
+    level = -np.log(nothing.alpha)
     tested = tuple(
         Tested(
-            _widened(w.generators, live), w.source, w.kind, w.log_prior, w.log_e_value, bool(w.log_odds >= level)
+            columns.widen(w.generators), w.source, w.kind, w.log_prior, w.log_e_value, bool(w.log_odds >= level)
         )
         for w in posterior.weighed.values()
+        if np.isfinite(w.log_e_value)
     )
-    judged = min(MOST_EXAMPLES, len(examples))
-    nothing = _nothing(np.zeros((len(examples), len(live))), tested, live, alpha, judged)
-    nothing = replace(nothing, test="all labels", log_e_value=posterior.log_e_value)
+    nothing = replace(
+        nothing,
+        tested=tested,
+        test="all labels",
+        log_e_value=posterior.log_e_value,
+        judged=min(MOST_EXAMPLES, len(examples)),
+    )
     if posterior.log_e_value < level:
         return nothing
     best = posterior.best.generators
     against = inputs_against(symmetry_of(best), examples.x, len(examples) // 2)
     return replace(
         nothing,
-        group=Group("discovered", _widened(best, live)),
+        group=Group("discovered", columns.widen(best)),
         exact_probability=posterior.probability,
         of_inputs=against < REJECTED,
         log_e_value_against_inputs=against,
@@ -139,14 +153,20 @@ class _Search:
     """One search among many inputs: propose, test, close."""
 
     def __init__(
-        self, examples: Labelled, first: int, rng: np.random.Generator, alpha: float, update: Any
+        self,
+        examples: Labelled,
+        first: int,
+        rng: np.random.Generator,
+        alpha: float,
+        update: Update,
+        scores: Scores,
     ) -> None:
         self.examples, self.first, self.rng, self.alpha, self.update = examples, first, rng, alpha, update
         self.signed = changes_sign(examples.x)
         self.predictor: AnyPredictor = choose(examples[:first])
-        self.judge = Judge(self.predictor, examples, first)
+        self.judge = Judge(self.predictor, examples, first, scores)
 
-    def run(self, live: Bool[np.ndarray, " all"], dim: int) -> Discovery:
+    def run(self, nothing: Discovery, columns: Columns) -> Discovery:
         """Propose, test and close."""
         self.update(0.0, "looking for permutations that leave moments alone")
         proposals = propose(self.examples[: self.first], self.predictor, self.rng, signed=self.signed)
@@ -158,15 +178,15 @@ class _Search:
         weight = sum(p.weight for p in proposals)
         tested = tuple(
             Tested(
-                _widened(p.generators, live), p.source, p.kind, float(np.log(p.weight / weight)), value, bool(yes)
+                columns.widen(p.generators), p.source, p.kind, float(np.log(p.weight / weight)), value, bool(yes)
             )
             for p, value, yes in zip(proposals, values, accepted, strict=True)
         )
-        judged = len(self.examples) - self.first
+        nothing = replace(nothing, tested=tested, judged=len(self.examples) - self.first)
         if not accepted.any():
-            return _nothing(np.zeros((len(self.examples), dim)), tested, live, self.alpha, judged)
+            return nothing
         self.update(0.7, "choosing among what passed")
-        return self._discovery(self._close(proposals, accepted), tested, live)
+        return self._discovery(self._close(proposals, accepted), nothing, columns)
 
     def _losing(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
         """Whether a proposal gains from few examples, but is seen to lose with many: then it is no symmetry."""
@@ -183,73 +203,31 @@ class _Search:
         passed = [p for p, yes in zip(proposals, accepted, strict=True) if yes]
         return closing.close(passed)
 
-    def _discovery(self, closed: Closed, tested: tuple[Tested, ...], live: Bool[np.ndarray, " all"]) -> Discovery:
-        aside = ~live
-        aside[np.flatnonzero(live)[closed.unclear]] = True
-        return Discovery(
-            group=Group("discovered", _widened(closed.generators, live)),
-            tested=tested,
-            test="unseen labels",
+    def _discovery(self, closed: Closed, nothing: Discovery, columns: Columns) -> Discovery:
+        return replace(
+            nothing,
+            group=Group("discovered", columns.widen(closed.generators)),
             log_e_value=self.judge.log_e_value(closed.generators),
             exact_probability=closed.probability,
             of_inputs=closed.of_inputs,
             log_e_value_against_inputs=self.judge.log_e_value_against_inputs(closed.generators),
-            set_aside=tuple(np.flatnonzero(aside).tolist()),
-            examples=len(self.examples),
-            judged=len(self.examples) - self.first,
-            alpha=self.alpha,
+            set_aside=columns.set_aside(closed.unclear),
         )
 
 
-def _nothing(
-    x: Float64[np.ndarray, "n dim"],
-    tested: tuple[Tested, ...],
-    live: Bool[np.ndarray, " dim"],
-    alpha: float,
-    judged: int,
-) -> Discovery:
+def _nothing(examples: int, columns: Columns, alpha: float) -> Discovery:
+    """Nothing found, and nothing tested yet."""
     return Discovery(
-        group=Group.from_permutations([list(range(x.shape[1]))], "trivial"),
-        tested=tested,
+        group=Group.from_permutations([list(range(columns.dim))], "trivial"),
+        tested=(),
         test="unseen labels",
         log_e_value=0.0,
         exact_probability=0.0,
         of_inputs=False,
         log_e_value_against_inputs=0.0,
-        set_aside=tuple(np.flatnonzero(~live).tolist()),
-        examples=len(x),
-        judged=judged,
+        set_aside=columns.set_aside(),
+        repeated=columns.repeated,
+        examples=examples,
+        judged=0,
         alpha=alpha,
     )
-
-
-def _widened(generators: Int64[np.ndarray, "n few"], live: Bool[np.ndarray, " all"]) -> Int64[np.ndarray, "n all"]:
-    """Let index arrays on the inputs that vary act on all inputs."""
-    places = np.flatnonzero(live)
-    dim, few = len(live), len(places)
-    wide = np.tile(np.arange(dim), (len(generators), 1))
-    wide[:, places] = places[generators % few] + dim * (generators >= few)
-    return wide
-
-
-def _checked(
-    X: Any, y: Any, alpha: float
-) -> tuple[Float64[np.ndarray, "n dim"], Shaped[np.ndarray, " n"], int | None]:
-    """Inputs as a matrix, labels as class numbers or real numbers, and the number of classes."""
-    x = np.asarray(X)
-    if x.ndim < 2 or x.dtype.kind not in "biuf":
-        raise ValueError(f"inputs of shape {x.shape} and type {x.dtype} are no matrix: pass n×D real numbers.")
-    x = x.reshape(len(x), -1).astype(np.float64)
-    labels = np.asarray(y)
-    if labels.shape != (len(x),):
-        raise ValueError(f"{len(x)} inputs have labels of shape {labels.shape}: pass one label per input.")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha is {alpha!r}: pass a level between 0 and 1, such as 0.05.")
-    if not np.isfinite(x).all():
-        raise ValueError("X holds NaN or infinite values: clean or drop those examples.")
-    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
-        if not np.isfinite(labels).all():
-            raise ValueError("y holds NaN or infinite values: drop those examples.")
-        return x, labels.astype(np.float64), None
-    names, numbers = np.unique(labels, return_inverse=True)
-    return x, numbers.astype(np.int64), len(names)

@@ -136,7 +136,7 @@ class InvariantEstimator(Fitter):
         Returns:
             The estimator itself.
         """
-        examples, seed = self._begin(X, y, sample_weight, known_fingerprint)
+        examples, seed = self._begin(X, y, sample_weight, known_fingerprint, cache)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
         try:
             with self._threads():
@@ -163,7 +163,7 @@ class InvariantEstimator(Fitter):
         """
         if self.method != "evidence":
             raise ValueError(f"method {self.method!r} has no verdict without a fit: use method 'evidence'.")
-        examples, seed = self._begin(X, y, sample_weight, None)
+        examples, seed = self._begin(X, y, sample_weight, None, None)
         try:
             with self._threads():
                 self._compare(self._unseen(examples), seed, None)
@@ -171,23 +171,27 @@ class InvariantEstimator(Fitter):
             self._forget_features()
         return self.posterior_
 
-    def _begin(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> tuple[Examples, int]:
+    def _begin(
+        self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None, cache: ScoreCache | None
+    ) -> tuple[Examples, int]:
         """Check parameters and data, and draw the seed."""
         check_parameters(self)
         self.deviation_ = None
         for name in EARLIER:
             self.__dict__.pop(name, None)
         with working("preparing the examples", visible=self.verbose > 0):
-            examples = self._prepare(X, y, sample_weight, known_fingerprint)
+            examples = self._prepare(X, y, sample_weight, known_fingerprint, cache)
         return examples, seed_from(self.random_state)
 
-    def _asked(self, examples: Examples) -> str | AnySymmetry | Sequence[str | AnySymmetry]:
+    def _asked(
+        self, examples: Examples, cache: ScoreCache | None
+    ) -> str | AnySymmetry | Sequence[str | AnySymmetry]:
         """What to compare: what the user named, or what one part of the examples discovers."""
         self.rest_ = None
         if not isinstance(self.symmetries, str) or self.symmetries != "discover":
             return self.symmetries
         classes = None if examples.y.is_floating_point() else self.outputs_
-        found = discover_candidates(examples, classes, seed_from(self.random_state))
+        found = discover_candidates(examples, classes, seed_from(self.random_state), cache)
         self.discovery_, self.rest_ = found.discovery, found.rest
         return found.groups or [TRIVIAL]
 
@@ -197,7 +201,9 @@ class InvariantEstimator(Fitter):
         self.threads_ = 1 if small else torch.get_num_threads()
         return threads(1) if small else contextlib.nullcontext()
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None) -> Examples:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None, cache: ScoreCache | None
+    ) -> Examples:
         """Check the data, learn its scale and its fingerprint, and choose the hypotheses."""
         values = checked_inputs(self, X, reset=True)
         values, targets, weights, rows = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
@@ -215,7 +221,10 @@ class InvariantEstimator(Fitter):
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
         self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
         self.candidates_ = candidates(
-            self._asked(examples), self.input_shape_, joins=self.joins, support=Support.of(x, self.input_shape_)
+            self._asked(examples, cache),
+            self.input_shape_,
+            joins=self.joins,
+            support=Support.of(x, self.input_shape_),
         )
         if isinstance(self.backbone, Pretrained) and self.symmetries == "auto":
             self.candidates_ = [*few_enough(self._groups)]

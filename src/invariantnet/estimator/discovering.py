@@ -10,8 +10,10 @@ from torch import Tensor
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
 from invariantnet.discovery.neighbours import subgroups
+from invariantnet.discovery.predictors import Labelled
 from invariantnet.discovery.result import Discovery
 from invariantnet.discovery.search import discover_labelled
+from invariantnet.inference.cache import ScoreCache
 from invariantnet.symmetries.group import Group
 
 DISCOVERING = 0.5
@@ -39,13 +41,16 @@ class Discovered:
     rest: Int64[Tensor, " m"]
 
 
-def discover_candidates(examples: Examples, classes: int | None, seed: int) -> Discovered:
+def discover_candidates(
+    examples: Examples, classes: int | None, seed: int, cache: ScoreCache | None = None
+) -> Discovered:
     """Discover symmetries on one part of the examples.
 
     Args:
         examples: All examples.
         classes: Number of classes; None for real labels.
         seed: Decides which examples discover.
+        cache: Scores of an interrupted fit, which are not computed again.
 
     Returns:
         What was found, and the examples that are left to compare it.
@@ -61,7 +66,8 @@ def discover_candidates(examples: Examples, classes: int | None, seed: int) -> D
     first = min(MOST_DISCOVERING, round(DISCOVERING * len(examples)))
     part = examples[order[:first].sort().values]
     x, y = read(part.x).double().cpu().numpy(), part.y.cpu().numpy()
-    found = discover_labelled(x, y if classes else y.astype(np.float64), classes, alpha=0.05, seed=seed)
+    labelled = Labelled(x, y if classes else y.astype(np.float64), classes)
+    found = discover_labelled(labelled, alpha=0.05, seed=seed, cache=cache)
     return Discovered(found, groups_to_compare(found.group) if found.found else [], order[first:].sort().values)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 
 from invariantnet.app.cli.output import make_table, parse_shape, parse_size, show
-from invariantnet.choices import Color
+from invariantnet.choices import Color, Task
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,21 @@ class Discover:
     data: tyro.conf.Positional[str]
     """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, a folder of images,
     or one with x.npy and y.npy."""
+    task: Task = "auto"
+    """What is predicted: classes or numbers. Labels with fractions are numbers, any others classes, unless you say
+    so."""
     alpha: float = 0.05
     """Largest expected share of false discoveries."""
     examples: int | None = None
     """Number of examples to use, chosen at random; by default all."""
+    out: Path = Path("runs/discover")
+    """Folder for the record."""
     seed: int = 0
     """Seed of everything random: equal seeds give equal results."""
+    resume: bool = False
+    """Go on with an interrupted search of the same settings and data; what was scored is not repeated."""
+    overwrite: bool = False
+    """Replace a finished search in the same folder."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
     size: str | None = None
@@ -38,41 +47,30 @@ class Discover:
     picture: Path | None = None
     """File for a picture of the orbits, such as orbits.svg."""
 
+    @property
+    def after_interrupt(self) -> str:
+        """What to say after Ctrl-C."""
+        return "; scores are kept: the same command with --resume goes on"
+
     def run(self) -> None:
         """Discover, and print the verdict and everything that was tested."""
-        import numpy as np
-
-        from invariantnet import data as datasets
         from invariantnet._system.files import writable_file, write_text
-        from invariantnet.discovery import discover
+        from invariantnet.app.discoveries import DiscoverySettings, discover_data
+        from invariantnet.app.preparation import Reading
         from invariantnet.report.orbits import orbits_svg
 
         if self.picture is not None:
             writable_file(self.picture)
-        if self.examples is not None and self.examples < 1:
-            raise ValueError(f"{self.examples} examples are too few: ask for more.")
-        loaded = datasets.load(
-            self.data,
-            seed=self.seed,
-            shape=None if self.shape is None else parse_shape(self.shape),
-            size=parse_size(self.size),
-            color=self.color,
-            label=self.label,
-        )
-        chosen = np.random.default_rng(self.seed).permutation(len(loaded.x_train))[: self.examples]
-        found = discover(
-            np.asarray(loaded.x_train[chosen]),
-            np.asarray(loaded.y_train[chosen]),
-            alpha=self.alpha,
-            random_state=self.seed,
-            verbose=1,
-        )
+        shape = None if self.shape is None else parse_shape(self.shape)
+        reading = Reading(shape, parse_size(self.size), self.color, self.label)
+        settings = DiscoverySettings(self.data, self.task, self.alpha, self.examples, self.seed)
+        found = discover_data(settings, self.out, reading, resume=self.resume, overwrite=self.overwrite)
         table = make_table("proposal", "from", "moved inputs", "log e-value", "accepted")
         for tested in sorted(found.tested, key=lambda t: -t.log_e_value):
-            moved = int((tested.generators != np.arange(found.group.dim)).any(axis=0).sum())
             accepted = "yes" if tested.accepted else "no"
-            table.add_row(tested.kind, tested.source, f"{moved:,}", f"{tested.log_e_value:.1f}", accepted)
+            table.add_row(tested.kind, tested.source, f"{tested.moved:,}", f"{tested.log_e_value:.1f}", accepted)
         show(table)
         print(found.verdict)
+        print(self.out / "discovery.json")
         if self.picture is not None:
-            write_text(self.picture, orbits_svg(found.group, loaded.shape, found.set_aside))
+            write_text(self.picture, orbits_svg(found.group, found.shape, found.set_aside))
