@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 from scipy.optimize import linear_sum_assignment
 
 STEPS = 40
 """Most steps of Frank–Wolfe: it mostly ends at a permutation after 10 to 20."""
+
+CONVERGED = 1e-7
+"""Rise of the inner product, relative to its slope, below which the search ends."""
 
 Matrix = Float64[np.ndarray, "dim dim"]
 """A number for each ordered pair of inputs."""
@@ -40,6 +43,11 @@ class Moments:
     def dim(self) -> int:
         """Number of inputs."""
         return int(self.pairs.shape[-1])
+
+    @cached_property
+    def side_by_side(self) -> Float32[np.ndarray, "dim matrices dim"]:
+        """The pairs of every input, in 32 bits: a gradient need not be exact."""
+        return np.ascontiguousarray(self.pairs.transpose(1, 0, 2), dtype=np.float32)
 
     @cached_property
     def even_products(self) -> Matrix:
@@ -118,20 +126,21 @@ def match(moments: Moments, limits: Limits, start: Float64[np.ndarray, "2 dim di
     Returns:
         The index array at a local optimum; a change of sign is an index of at least `dim`.
     """
-    plus, minus = start
+    shares = start
+    curve = _curve(moments, shares[0] - shares[1])
     for _ in range(STEPS):
-        slope = _slope(moments, plus - minus)
+        slope = 2 * curve + moments.odd_products
         gain = np.stack([moments.even_products + slope, moments.even_products - slope])
-        corner = np.stack(_corner(gain, limits))
-        step = corner - (plus, minus)
+        corner = _corner(gain, limits)
+        step = as_start(corner) - shares
         rise = float((gain * step).sum())
-        if rise <= 1e-9 * max(1.0, float(np.abs(gain).max())):
+        if rise <= CONVERGED * max(1.0, float(np.abs(gain).max())):
             break
-        signed_step = step[0] - step[1]
-        bend = float((_curve(moments, signed_step) * signed_step).sum())
+        change = _curve_of_corner(moments, corner) - curve
+        bend = float((change * (step[0] - step[1])).sum())
         size = 1.0 if bend >= 0 else min(1.0, -rise / (2 * bend))
-        plus, minus = plus + size * step[0], minus + size * step[1]
-    return _rounded(_corner(np.stack([plus, minus]), limits))
+        shares, curve = shares + size * step, curve + size * change
+    return _corner(shares, limits)
 
 
 def starts(limits: Limits, rng: np.random.Generator, count: int) -> list[Float64[np.ndarray, "2 dim dim"]]:
@@ -211,25 +220,28 @@ def as_start(index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, "2 dim dim
 
 
 def _curve(moments: Moments, matrix: Matrix) -> Matrix:
-    return np.einsum("kij,kjl->il", moments.pairs @ matrix, moments.pairs, optimize=True)
+    r"""The sum $\sum_k C_k P C_k$: half of the gradient of the inner products of pairs."""
+    moved = moments.side_by_side @ matrix.astype(np.float32)
+    return _times_pairs(moments, moved)
 
 
-def _slope(moments: Moments, matrix: Matrix) -> Matrix:
-    """Gradient of the inner products of pairs and odd numbers."""
-    return 2 * _curve(moments, matrix) + moments.odd_products
+def _curve_of_corner(moments: Moments, index: Int64[np.ndarray, " dim"]) -> Matrix:
+    """The same for a signed permutation, whose first product only moves columns."""
+    back = np.argsort(index % moments.dim)
+    sign = np.where(index[back] < moments.dim, 1, -1).astype(np.float32)
+    return _times_pairs(moments, moments.side_by_side[:, :, back] * sign)
 
 
-def _corner(gain: Float64[np.ndarray, "2 dim dim"], limits: Limits) -> tuple[Matrix, Matrix]:
+def _times_pairs(moments: Moments, moved: Float32[np.ndarray, "dim matrices dim"]) -> Matrix:
+    below = moments.side_by_side.transpose(1, 0, 2).reshape(-1, moments.dim)
+    return (moved.reshape(moments.dim, -1) @ below).astype(np.float64)
+
+
+def _corner(gain: Float64[np.ndarray, "2 dim dim"], limits: Limits) -> Int64[np.ndarray, " dim"]:
     """Find the signed permutation within the limits that gains most."""
     plus = np.where(limits.plus, gain[0], -np.inf)
     minus = np.where(limits.minus, gain[1], -np.inf)
     best = np.maximum(plus, minus)
     low = float(np.abs(gain).max()) * 1e3 + 1.0
     rows, columns = linear_sum_assignment(np.where(np.isfinite(best), best, -low), maximize=True)
-    corners = np.zeros((2, *best.shape))
-    corners[(minus > plus)[rows, columns].astype(int), rows, columns] = 1.0
-    return corners[0], corners[1]
-
-
-def _rounded(corner: tuple[Matrix, Matrix]) -> Int64[np.ndarray, " dim"]:
-    return np.argmax(np.concatenate(corner, axis=1), axis=1).astype(np.int64)
+    return columns + len(best) * (minus > plus)[rows, columns]

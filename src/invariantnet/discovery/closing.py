@@ -21,6 +21,7 @@ from invariantnet.discovery.neighbours import (
     fitting,
     neighbours,
     orbits_of,
+    regular_part,
     same_group,
     subgroups,
 )
@@ -52,6 +53,9 @@ MOST_NOISE = 2.5
 WORTH_JOINING = 1.0
 """Nats that a larger group has to gain: two versions of one element, one of them noisy, generate a group that
 predicts about as well as either."""
+
+AS_GOOD = 0.01
+"""Share of the gain within which candidates count as equally good, so that the smallest group is taken."""
 
 JOINED = 8
 """Candidates that may join the best one in each round: the best others."""
@@ -127,7 +131,7 @@ class Closing:
         """Choose the group that the accepted proposals speak for, and say how probable it is."""
         pool = self._candidates_of(self._pool(accepted))
         of_inputs = self._inputs_have_it(pool)
-        best = self._joined(pool, of_inputs=of_inputs)
+        best = self._lean(self._joined(pool, of_inputs=of_inputs), of_inputs=of_inputs)
         moments = self.moments.get("inputs" if of_inputs else "predictions")
         if moments is not None:
             best = self._grown(best, moments, of_inputs=of_inputs)
@@ -170,8 +174,9 @@ class Closing:
         """Accepted proposals, the same refined, and permutations found from the moments of all examples."""
         for source in dict.fromkeys(p.source for p in accepted if p.kind in ("permutation", "together")):
             if source in self.moments:
-                found = search(self.moments[source], self.rng, signed=False)[:KEPT]
-                yield from (index[None] for _, index in found)
+                for _, index in search(self.moments[source], self.rng, signed=False)[:KEPT]:
+                    yield index[None]
+                    yield regular_part(index, 1 - MOST_SET_ASIDE)[None]
         for proposal in accepted:
             yield proposal.generators
             moments = self.moments.get(proposal.source)
@@ -183,8 +188,10 @@ class Closing:
                 yield from (generators for _, generators in exchanges(moments))
             else:
                 better = np.stack([refine(moments, g, signed=False) for g in proposal.generators])
-                yield better
-                yield from (g[None] for g in better)
+                regular = np.stack([regular_part(g, 1 - MOST_SET_ASIDE) for g in better])
+                for generators in (better, regular):
+                    yield generators
+                    yield from (g[None] for g in generators)
 
     def _inputs_have_it(self, pool: list[Candidate]) -> bool:
         """Whether a candidate that gains at least half as much as the best one is a symmetry of the inputs too."""
@@ -194,7 +201,10 @@ class Closing:
     def _joined(self, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
         """Join candidates as long as the join has more weight than the best so far."""
         moments = self.moments.get("inputs") if of_inputs else None
-        best = max(pool, key=lambda c: c.weight(of_inputs=of_inputs) - self._penalty(c, pool, moments))
+        weights = [c.weight(of_inputs=of_inputs) - self._penalty(c, pool, moments) for c in pool]
+        least = max(weights) - max(WORTH_JOINING, AS_GOOD * abs(max(weights)))
+        nearly = [c for c, weight in zip(pool, weights, strict=True) if weight >= least]
+        best = min(nearly, key=lambda c: (order_of(c.generators, LARGEST_JOIN) or LARGEST_JOIN, -c.gain))
         improved = True
         while improved:
             improved = False
@@ -202,6 +212,16 @@ class Closing:
                 joined = self.candidate(np.concatenate([best.generators, other.generators]))
                 if joined is not None and self._is_better(joined, best, of_inputs=of_inputs):
                     best, improved = joined, True
+        return best
+
+    def _lean(self, best: Candidate, *, of_inputs: bool) -> Candidate:
+        """Leave out generators that labels do not pay for: two versions of one element make a larger group."""
+        while len(best.generators) > 1:
+            parts = self._candidates_of(np.delete(best.generators, i, axis=0) for i in range(len(best.generators)))
+            smaller = max(parts, key=lambda c: c.weight(of_inputs=of_inputs))
+            if self._is_better(best, smaller, of_inputs=of_inputs):
+                return best
+            best = smaller
         return best
 
     def _penalty(self, candidate: Candidate, others: list[Candidate], moments: Moments | None) -> float:

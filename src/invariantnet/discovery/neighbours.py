@@ -1,6 +1,7 @@
 """Groups that are close to a given one: subgroups, conjugates, and noisy elements that were mended."""
 
 from collections.abc import Iterable
+from itertools import combinations_with_replacement
 
 import numpy as np
 from jaxtyping import Int64
@@ -42,6 +43,38 @@ def fitting(
     valid = np.array_equal(np.sort(mended), np.arange(2 * dim))
     consistent = np.array_equal(mended[dim:], (mended[:dim] + dim) % (2 * dim))
     return mended[:dim] if valid and consistent else index
+
+
+def regular_part(index: Int64[np.ndarray, " dim"], share: float) -> Int64[np.ndarray, " dim"]:
+    """Keep the cycles of the smallest order that covers most moved inputs; the others stay where they are.
+
+    A few wrong places join cycles of a true element to long ones: a quarter turn with one cycle of 61 inputs.
+
+    Args:
+        index: A permutation.
+        share: Share of the moved inputs that the kept cycles have to cover.
+
+    Returns:
+        The permutation of the kept cycles.
+
+    Example:
+        >>> regular_part(np.array([1, 0, 3, 2, 5, 6, 4]), 0.5)
+        array([1, 0, 3, 2, 4, 5, 6])
+    """
+    lengths = cycle_length_of_inputs(index)
+    moved = lengths > 1
+    orders = {int(np.lcm(a, b)) for a, b in combinations_with_replacement(np.unique(lengths), 2)}
+    for order in sorted(orders):
+        kept = moved & (order % lengths == 0)
+        if kept.sum() >= share * moved.sum():
+            return np.where(kept, index, np.arange(len(index)))
+    return index
+
+
+def cycle_length_of_inputs(index: Int64[np.ndarray, " dim"]) -> Int64[np.ndarray, " dim"]:
+    """Length of the cycle that each input is in."""
+    orbit = signed_orbits(index[None])[0]
+    return np.bincount(orbit)[orbit]
 
 
 def closest_to_identity(

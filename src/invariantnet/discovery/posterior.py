@@ -7,13 +7,14 @@ large as the sum over the groups that were looked at, so the search can be as gr
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
 from invariantnet.discovery._beam import beam_search
 from invariantnet.discovery._matching import Moments
-from invariantnet.discovery.closure import closure
+from invariantnet.discovery.closure import closure, orbits_of_pairs
 from invariantnet.discovery.evidence import Evidence
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.neighbours import neighbours, subgroups
@@ -43,6 +44,9 @@ SMALLEST_RING, RINGS, PARTITIONS = 4, 8, 4
 """Inputs of an orbit from which on its turns are tried, how many, and of how many partitions into exchangeable
 inputs:
 turns of three are all their permutations, as far as pairs can tell."""
+
+MOST_LISTED, PAIRS, PARTS = 400, 400, 12
+"""Elements of the largest group whose subgroups are tried, pairs of elements that generate them, and how many."""
 
 CONJUGATES = 24
 """Conjugates by an exchange of two inputs that are tried in each step: the ones that look most alike."""
@@ -161,12 +165,32 @@ class Posterior:
         for one in others[:GROWN]:
             yield from _grown(one.generators, moments)
         yield from subgroups(best.generators)
+        yield from _subgroups_with_more_orbits(best.generators)
         yield from (other for _, other in neighbours(best.generators, moments, CONJUGATES))
         parts = [w for w in others if w.kind == "exchanges" and len(w.generators) >= SMALLEST_RING - 1]
         for one in [best, *parts[:PARTITIONS]]:
             yield from _turns_within_orbits(one.generators, moments)
         if len(best.generators) == 1:
             yield from (best.generators[:, p.generators[0]] for p in _exchanges_one_by_one(moments))
+
+
+def _subgroups_with_more_orbits(generators: Indices) -> Iterable[Indices]:
+    """Subgroups of two generators that tell more pairs of inputs apart, the ones that tell the fewest more first.
+
+    A larger group than the true one may explain labels nearly as well, so the true one has to be weighed too.
+    """
+    if order_of(generators, MOST_LISTED) is None or (generators >= generators.shape[1]).any():
+        return
+    elements = close_indices(generators, MOST_LISTED, "the group")
+    pairs = list(combinations(range(len(elements)), 2))
+    drawn = np.random.default_rng(0).permutation(len(pairs))[:PAIRS]
+    found: dict[bytes, Indices] = {}
+    for a, b in (pairs[k] for k in drawn):
+        part = elements[[a, b]]
+        found.setdefault(orbits_of_pairs(part).tobytes(), part)
+    own = orbits_of_pairs(generators).tobytes()
+    by_orbits = sorted((len(np.unique(np.frombuffer(key, np.int64))), key) for key in found if key != own)
+    yield from (found[key] for _, key in by_orbits[:PARTS])
 
 
 def _grown(generators: Indices, moments: Moments) -> Iterable[Indices]:
