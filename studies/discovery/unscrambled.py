@@ -69,7 +69,7 @@ def run(recipe: UnscrambledRecipe) -> list[UnscrambledRecord]:
 
 
 def draw(records: Sequence[UnscrambledRecord]) -> Figure:
-    """Draw a digit as the program sees it, the orbits, and with the secret undone: the digit and its moved copies."""
+    """Draw a digit as the program sees it, the orbits, and the digit with its moved copies, the secret undone."""
     record = records[0]
     given = scrambled_images(record.task, record.kind, record.n, record.seed)
     assert given.places is not None
