@@ -86,14 +86,15 @@ def draw(records: Sequence[UnscrambledRecord]) -> Figure:
     axes[0].imshow(shown.reshape(side, side), **gray)
     axes[0].set_title("what it sees")
     axes[1].imshow(colors.reshape(side, side, 3))
-    axes[1].set_title("orbits found")
+    axes[1].set_title("what it finds")
     axes[2].imshow(colors[back].reshape(side, side, 3))
     axes[2].set_title("unscrambled")
     for power, (axis, copy) in enumerate(zip(axes[3:], copies, strict=True)):
         axis.imshow(copy[back].reshape(side, side), **gray)
-        axis.set_title("the digit" if not power else "moved once" if power == 1 else f"{power} times")
+        axis.set_title({0: "the digit", 1: "moved once", 2: "twice"}.get(power, f"{power} times"))
     for axis in axes:
         axis.set(xticks=[], yticks=[])
+        axis.spines[:].set_visible(True)
     figure.tight_layout()
     return figure
 

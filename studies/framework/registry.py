@@ -19,7 +19,7 @@ FOLDERS = {
     "truth": ("null_and_power", "simulations", "panel", "cost_of_auto"),
     "ranges": ("reach", "rotated_mnist", "half_turns", "shifted_waves", "cost_of_ladder"),
     "backbones": ("frozen_body", "killed_body", "own_resnet", "image_sizes"),
-    "discovery": ("few_inputs", "hidden_groups", "unscrambled"),
+    "discovery": ("few_inputs", "hidden_groups", "provable", "unscrambled"),
     "cost": ("step_times", "verdict", "by_hand", "growth", "larger_than_memory", "basis"),
     "reliability": ("faults", "fuzz", "load", "mutants", "coverage"),
 }

@@ -33,7 +33,7 @@ PANEL_OF_README = ["Connect-4", "poker hands", "spirals as clouds", "digits", "t
 README_TABLES = {"panel": {"data": PANEL_OF_README}, "null_and_power": {}}
 """Studies whose tables the README shows, and which of their records."""
 
-README_PICTURES = ("learning",)
+README_PICTURES = ("learning", "unscrambled")
 """Studies of which the README shows a picture only."""
 
 

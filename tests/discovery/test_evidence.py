@@ -8,6 +8,7 @@ import invariantnet as inv
 from invariantnet.discovery._laplace import OFFSET, PENALTIES, SCALES, evidence_of_classes, evidence_of_reals
 from invariantnet.discovery.closure import closure, orbits_of_pairs
 from invariantnet.discovery.evidence import Evidence
+from invariantnet.discovery.posterior import _subgroups_with_more_orbits
 from invariantnet.discovery.predictors import Labelled
 from invariantnet.discovery.prior import cycle_lengths, log_prior, partitions_of
 from invariantnet.discovery.scores import scores_of
@@ -120,6 +121,16 @@ def test_closure_keeps_orbits_of_pairs_and_holds_the_group(name):
     larger = inv.Group.from_permutations(closure(group.generators))
     assert group <= larger
     assert np.array_equal(orbits_of_pairs(group.generators), orbits_of_pairs(larger.generators))
+
+
+def test_a_ring_is_among_the_subgroups_of_a_larger_group():
+    # All exchanges of odd places, of even places, and of both sets: of order 72, and the ring of six is inside.
+    larger = np.array([[2, 1, 0, 3, 4, 5], [2, 1, 4, 3, 0, 5], [1, 2, 3, 4, 5, 0]])
+    ring = np.array([[1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0]])
+    assert inv.Group.from_permutations(larger).order == 72
+    found = [orbits_of_pairs(part).max() for part in _subgroups_with_more_orbits(larger)]
+    assert orbits_of_pairs(ring).max() in found
+    assert min(found) > orbits_of_pairs(larger).max()
 
 
 def test_models_that_cannot_tell_turns_from_reflections_do_not_speak_for_turns():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from invariantnet.discovery._matching import Limits, Moments, as_start, match
+from invariantnet.discovery._matching import Limits, Moments, _curve, _curve_of_corner, as_start, match
+from invariantnet.discovery.closing import Closing
 from invariantnet.discovery.moments import inputs_that_vary, moments_given_labels, parts_of
-from invariantnet.discovery.neighbours import conjugate, fitting, same_group
+from invariantnet.discovery.neighbours import conjugate, fitting, regular_part, same_group
 from invariantnet.discovery.proposals import exchanges, search
 from invariantnet.discovery.ranking import exchange_misfits
 from invariantnet.symmetries._closure import close_indices, extend
@@ -79,6 +80,61 @@ def test_a_noisy_element_is_mended_by_the_group_it_maps_onto_itself():
     noisy = flip.copy()
     noisy[[3, 17]] = noisy[[17, 3]]
     assert np.array_equal(fitting(noisy, turns), flip)
+
+
+def test_products_with_a_corner_are_those_with_its_matrix():
+    moments = invariant_moments(np.arange(5)[None], seed=9)
+    index = np.array([6, 0, 4, 3, 7])  # -x1, x0, x4, x3, -x2
+    plus, minus = as_start(index)
+    expected = sum(matrix @ (plus - minus) @ matrix for matrix in moments.pairs)
+    for found in (_curve(moments, plus - minus), _curve_of_corner(moments, index)):
+        assert np.allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_turn_with_wrong_places_keeps_its_right_ones():
+    turn = symmetry("rot90", (6, 6)).generators[0]
+    noisy = turn.copy()
+    noisy[[3, 17]] = noisy[[17, 3]]  # two cycles of four become one of eight
+    kept = regular_part(noisy, 0.65)
+    moved = kept != np.arange(36)
+    assert moved.sum() == 28
+    assert np.array_equal(kept[moved], turn[moved])
+    assert np.array_equal(regular_part(turn, 0.65), turn)
+
+
+class Gains:
+    """Stands for a judge: a gain for each group, by the bytes of its generators."""
+
+    def __init__(self, gains):
+        self.gains = gains
+
+    def gain(self, generators):
+        return self.gains[np.unique(generators, axis=0).tobytes()]
+
+    def log_e_value_against_inputs(self, generators):
+        return 0.0
+
+
+@pytest.mark.usefixtures("annotations_unchecked")
+@pytest.mark.parametrize(("both", "generators"), [(10.2, 1), (15.0, 2)])
+def test_generators_that_labels_do_not_pay_for_are_left_out(both, generators):
+    right, wrong = np.array([[1, 0, 3, 2]]), np.array([[1, 0, 2, 3]])
+    together = np.unique(np.concatenate([right, wrong]), axis=0)
+    judge = Gains({right.tobytes(): 10.0, wrong.tobytes(): 8.0, together.tobytes(): both})
+    closing = Closing(judge, {}, np.random.default_rng(0))
+    found = closing._lean(closing.candidate(together), of_inputs=True)
+    assert len(found.generators) == generators
+    if generators == 1:
+        assert np.array_equal(found.generators, right)
+
+
+@pytest.mark.usefixtures("annotations_unchecked")
+def test_of_equally_good_candidates_the_smallest_group_is_taken():
+    right, noisy = np.array([[1, 0, 3, 2]]), np.array([[1, 2, 3, 0]])
+    closing = Closing(Gains({right.tobytes(): 10.0, noisy.tobytes(): 10.5}), {}, np.random.default_rng(0))
+    pool = [closing.candidate(right), closing.candidate(noisy)]
+    closing.judge.gains[np.unique(np.concatenate([right, noisy]), axis=0).tobytes()] = 9.0
+    assert np.array_equal(closing._joined(pool, of_inputs=False).generators, right)
 
 
 def test_conjugates_rename_inputs():

@@ -96,6 +96,21 @@ def test_large_groups_are_averaged_over_some_elements():
         assert np.linalg.eigvalsh((kernel + kernel.T) / 2).min() > -1e-5
 
 
+def test_one_penalty_gives_what_its_eigenvectors_give():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(40, DIM))
+    kernel = KernelPredictor(1.0, "all").kernel(nothing(DIM), x, x)
+    for y, classes in ((rng.integers(0, 3, size=40), 3), (rng.normal(size=40), None)):
+        fast, slow = fit_kernel(kernel, y, classes, (0.01,)), fit_kernel(kernel, y, classes, (0.01, 0.01))
+        assert np.allclose(fast.coefficients, slow.coefficients, rtol=1e-5, atol=1e-6)
+        assert fast.score == pytest.approx(slow.score, abs=1e-4)
+
+
+def test_a_kernel_that_rounding_made_indefinite_is_still_fitted():
+    kernel, y = np.ones((6, 6)) - 1e-7 * np.eye(6), np.arange(6.0)
+    assert np.isfinite(fit_kernel(kernel, y, None, (1e-8,)).coefficients).all()
+
+
 def test_a_suitable_predictor_is_chosen():
     given = examples(120)
     chosen = choose(given)

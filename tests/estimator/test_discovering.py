@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import invariantnet as inv
+from invariantnet.discovery.evidence import Evidence
 from invariantnet.estimator.discovering import groups_to_compare
 
 
@@ -51,6 +52,19 @@ def test_nothing_discovered_leaves_no_symmetry():
     clf = fast(inv.InvariantClassifier).fit(x, (x @ [1.0, 3.0, -2.0] > 0).astype(int))
     assert not clf.discovery_.found
     assert clf.symmetry_.order == 1
+
+
+def test_a_resumed_fit_does_not_weigh_groups_again(monkeypatch):
+    x, y = exchangeable(80)
+    cache, calls = {}, []
+    weigh = Evidence._by_penalty
+    monkeypatch.setattr(Evidence, "_by_penalty", lambda *a: calls.append(1) or weigh(*a))
+    first = fast(inv.InvariantRegressor).fit_with(x, y, cache=cache)
+    assert calls
+    calls.clear()
+    again = fast(inv.InvariantRegressor).fit_with(x, y, cache=cache)
+    assert not calls
+    assert again.discovery_.log_e_value == first.discovery_.log_e_value
 
 
 def test_other_methods_say_that_they_cannot():
