@@ -55,7 +55,7 @@ def test_nothing_discovered_leaves_no_symmetry():
 
 
 def test_a_resumed_fit_does_not_weigh_groups_again(monkeypatch):
-    x, y = exchangeable(80)
+    x, y = exchangeable(120)
     cache, calls = {}, []
     weigh = Evidence._by_penalty
     monkeypatch.setattr(Evidence, "_by_penalty", lambda *a: calls.append(1) or weigh(*a))
