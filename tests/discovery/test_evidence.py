@@ -1,5 +1,7 @@
 """Evidence of all labels: against slow references, and 1 on average if there is no symmetry."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -107,6 +109,12 @@ def test_labels_without_any_relation_to_inputs_have_no_verdict():
     found = inv.discover(rng.normal(size=(100, 4)), rng.normal(size=100), random_state=0)
     assert not found.found
     assert found.test == "all labels"
+
+
+def test_labels_that_no_model_learns_have_every_symmetry_and_so_none():
+    # The parity of nine bits is noise to every model; without inputs, all changes of sign would seem to hold.
+    x = np.random.default_rng(0).permutation(np.array(list(product((-1.0, 1.0), repeat=9))))[:300]
+    assert not inv.discover(x, (x.prod(axis=1) < 0).astype(int), random_state=0).found
 
 
 def test_turns_of_a_ring_are_closed_by_its_reflections():

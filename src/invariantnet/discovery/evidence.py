@@ -63,7 +63,9 @@ class Evidence:
         tried = [(self._of_model(model, nothing(dim)), i, model) for i, model in enumerate(candidates(dim))]
         kept = sorted(tried, key=lambda t: -t[0])[:MODELS]
         self.models: list[AnyPredictor] = [model for _, _, model in kept]
-        self.plain = _mean([value for value, _, _ in kept])
+        # Labels that do not depend on the inputs have every symmetry: that model is on both sides.
+        self.constant = _mean(self._by_features(np.zeros((len(self.examples), 1))).tolist())
+        self.plain = _mean([*(value for value, _, _ in kept), self.constant])
 
     @property
     def best(self) -> AnyPredictor:
@@ -85,8 +87,8 @@ class Evidence:
         speaking = [m for m in self.models if larger is None or not _agree(m, symmetry, larger)]
         if not speaking:
             return -np.inf
-        total = np.logaddexp.reduce([self._of_model(model, symmetry) for model in speaking])
-        return float(total - np.log(len(self.models)) - self.plain)
+        total = np.logaddexp.reduce([self.constant, *(self._of_model(model, symmetry) for model in speaking)])
+        return float(total - np.log(len(self.models) + 1) - self.plain)
 
     def _of_model(self, model: AnyPredictor, symmetry: Symmetry) -> float:
         """Log evidence of one family, on average over penalties."""
@@ -94,8 +96,10 @@ class Evidence:
         return _mean(self.scores.get(model, symmetry.generators, by_penalty).tolist())
 
     def _by_penalty(self, model: AnyPredictor, symmetry: Symmetry) -> Float64[np.ndarray, " penalties"]:
+        return self._by_features(_features(model, symmetry, self.examples.x))
+
+    def _by_features(self, features: Float64[np.ndarray, "n m"]) -> Float64[np.ndarray, " penalties"]:
         given = self.examples
-        features = _features(model, symmetry, given.x)
         if given.classes is None:
             return evidence_of_reals(features, given.y)
         return evidence_of_classes(features, given.y, given.classes)
