@@ -33,13 +33,13 @@ class Task:
 TASKS = {
     task.name: task
     for task in (
-        Task("plain, rotation", "mnist", "rotation", 0.0),
-        Task("plain, translation", "mnist", "translation", 0.0),
-        Task("plain, scaling", "mnist", "scaling", 1.0),
         Task("turned by up to 90°", "mnist:rotation:90", "rotation", 90.0),
         Task("turned by up to 180°", "mnist:rotation:180", "rotation", 180.0),
         Task("shifted by up to 8 pixels", "mnist:translation:8", "translation", 8.0),
         Task("scaled by up to a factor of 2", "mnist:scaling:2", "scaling", 2.0),
+        Task("plain, rotation", "mnist", "rotation", 0.0),
+        Task("plain, translation", "mnist", "translation", 0.0),
+        Task("plain, scaling", "mnist", "scaling", 1.0),
     )
 }
 """All tasks, by name."""

@@ -71,7 +71,9 @@ def test_waves_are_where_they_were_put():
 
 
 def test_half_turns_are_right_only_if_both_classes_are_named():
-    make = lambda favourite, named: half_turns.Record(100, 0, favourite, 0.0, named, named)  # noqa: E731
+    make = lambda accepted, named: half_turns.Record(  # noqa: E731
+        100, 0, "rot180", 1.0, "partial", accepted, named, named
+    )
     assert half_turns.is_right(make("trivial", ("9", "6")))
     assert not half_turns.is_right(make("trivial", ("6",)))
     assert not half_turns.is_right(make("rot180", ("6", "9")))

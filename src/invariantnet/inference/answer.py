@@ -1,13 +1,13 @@
 """From the standings of a race to the posterior over symmetries."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction, network_spread
-from invariantnet.inference.by_class import Gain, gains_by_class, parts_of
+from invariantnet.inference.by_class import Gain, gains_by_class, parts_of, refuting_classes
 from invariantnet.inference.kinds import best_of_each_kind, probabilities_of_kinds
 from invariantnet.inference.posterior import ModelEvidence, SymmetryPosterior
 from invariantnet.inference.prices import prices
@@ -54,6 +54,7 @@ def answer(
     spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
     probabilities = now.stages[-1].probabilities
     log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
+    by_class = _by_class(names, pointwise, predicted, y[: now.labels], class_names)
     return SymmetryPosterior(
         names=tuple(names),
         orders=tuple(s.copies for s in contest.symmetries),
@@ -68,7 +69,8 @@ def answer(
         learned=now.learned,
         models=model_evidence(contest, now, total),
         best_models=best_models(contest, now, begun[-1]),
-        by_class=_by_class(names, pointwise, predicted, y[: now.labels], class_names),
+        by_class=by_class,
+        refuted_by=_refuted_by(by_class, *_moved(contest, now, starts), y, class_names),
         examples_needed=_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best, begun[-1])
@@ -197,3 +199,30 @@ def _by_class(
     if TRIVIAL not in names:
         return ()
     return gains_by_class(names, pointwise, predicted, names.index(TRIVIAL), parts_of(y, class_names))
+
+
+def _moved(
+    contest: Contest, now: Standings, starts: Sequence[int]
+) -> tuple[Mapping[str, Float[np.ndarray, " shown"]], int]:
+    """How the best network without symmetry predicted moved inputs, and the number of their first label."""
+    plain = [k for k, h in enumerate(contest.hypotheses) if h.symmetry.name == TRIVIAL and now.moved.get(k)]
+    if not plain:
+        return {}, 0
+    # Models that were dropped have seen less, so those that predicted the most labels come first.
+    until = {k: now.drops[k].labels if k in now.drops else now.labels for k in plain}
+    best = max(plain, key=lambda k: (until[k], now.seen[k].sum()))
+    return now.moved[best], max(start for start in starts if start < until[best])
+
+
+def _refuted_by(
+    gains: Sequence[Gain],
+    moved: Mapping[str, Float[np.ndarray, " shown"]],
+    start: int,
+    y: Shaped[np.ndarray, "n *k"],
+    class_names: Sequence[str] | None,
+) -> dict[str, tuple[str, ...]]:
+    """Classes that refute each symmetry; quarters of numbers refute none, as chance decides what is in them."""
+    if TRIVIAL not in moved or y.dtype.kind not in "iub":
+        return {}
+    shown = y[start : start + len(moved[TRIVIAL])]
+    return refuting_classes(gains, moved, parts_of(shown, class_names))

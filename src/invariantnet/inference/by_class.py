@@ -1,10 +1,13 @@
 """Why, not only what: which classes gain or lose by a symmetry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Shaped
+from scipy import stats
+
+from invariantnet.symmetries.catalogue import TRIVIAL
 
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 """Parts of numeric targets, by their size."""
@@ -16,8 +19,13 @@ CLEAR = 2.0
 """Standard errors by which a class must lose before it is named."""
 
 CLEAR_IN_SPITE = 3.0
-"""Standard errors by which a class must lose before it is named beside a symmetry that wins in all: among ten
-classes, chance alone then names one in about a hundred verdicts."""
+"""Standard errors by which some class must lose before a symmetry that wins in all is refuted: among ten classes,
+chance alone does this in about one of a hundred verdicts."""
+NOTABLE = 0.1
+"""Nats per example that moving the inputs of a class must cost a network without symmetry: 10 % of the probability
+of the right label."""
+RISK = 0.005
+"""Probability that some class seems to be misread when moved, where inputs and labels are symmetric."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,11 @@ class Gain:
     """Standard error."""
     examples: int
     """Labels of the class that both predicted."""
+
+    @property
+    def losing(self) -> float:
+        """Standard errors by which the class loses; negative if it gains."""
+        return -self.nats_per_example / self.error if self.error else 0.0
 
 
 def parts_of(y: Shaped[np.ndarray, "n *k"], class_names: Sequence[str] | None) -> list[tuple[str, np.ndarray]]:
@@ -106,15 +119,43 @@ def deciding_classes(gains: Sequence[Gain], symmetry: str) -> list[str]:
     return named if few and len(ours) > 2 and set(named) <= clear else []
 
 
-def losing_classes(gains: Sequence[Gain], symmetry: str) -> list[str]:
-    """Name the classes that clearly lose by a symmetry, whatever the others gain.
+def refuting_classes(
+    gains: Sequence[Gain],
+    moved: Mapping[str, Float[np.ndarray, " shown"]],
+    parts: Sequence[tuple[str, np.ndarray]],
+) -> dict[str, tuple[str, ...]]:
+    r"""Find the symmetries that do not hold for every class, although others may gain by them.
+
+    A class refutes a symmetry if two things come together. The class is predicted clearly worse with the symmetry
+    than without. And the network without symmetry, which can tell copies apart, takes moved inputs of the class
+    for another class: $d_i = \log p_0(y_i \mid x_i) - \log p_0(y_i \mid g x_i)$ is clearly positive on average. If
+    inputs and labels are symmetric, $d_i$ and $-d_i$ are equally probable for every network, so that a one-sided
+    t-test of all classes is wrong with a probability of at most `RISK`. If only labels are symmetric, moved
+    inputs may look strange to the network, but no class loses by the symmetry.
 
     Args:
         gains: What each symmetry gains in each class.
-        symmetry: The symmetry.
+        moved: Log probability that the network without symmetry gave to the labels of moved inputs, by the name of
+            the symmetry that moved them; `trivial` stands for the inputs as they are.
+        parts: Classes, with the labels of these inputs that belong to each.
 
     Returns:
-        The classes, the worst first.
+        The classes that refute each refuted symmetry, the worst first.
     """
-    ours = [g for g in gains if g.symmetry == symmetry and g.nats_per_example < -CLEAR_IN_SPITE * g.error]
-    return [g.part for g in sorted(ours, key=lambda g: g.nats_per_example)]
+    found = {}
+    for symmetry in moved.keys() - {TRIVIAL}:
+        drop = moved[TRIVIAL] - moved[symmetry]
+        misread = {part for part, mask in parts if _is_above(drop[mask], NOTABLE, RISK / len(parts))}
+        ours = [g for g in gains if g.symmetry == symmetry and g.part in misread]
+        losing = sorted((g for g in ours if g.losing > CLEAR), key=lambda g: g.nats_per_example)
+        if any(g.losing > CLEAR_IN_SPITE for g in losing):
+            found[symmetry] = tuple(g.part for g in losing)
+    return found
+
+
+def _is_above(values: Float[np.ndarray, " n"], level: float, risk: float) -> bool:
+    """Whether the mean of values is above a level, by a one-sided t-test."""
+    if len(values) < 2:
+        return False
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return bool(values.mean() - level > stats.t.isf(risk, len(values) - 1) * error)

@@ -12,6 +12,9 @@ import safetensors.numpy
 from invariantnet._system.files import write_bytes
 from invariantnet.inference.scoring import BlockScore
 
+MOVED = "moved by "
+"""Beginning of the names of arrays that belong to moved inputs."""
+
 
 @dataclass(frozen=True)
 class NetworkKey:
@@ -48,7 +51,9 @@ class FolderCache(ScoreCache):
             try:
                 with safetensors.safe_open(self._path(key), framework="numpy") as file:
                     accuracy = json.loads(file.metadata()["accuracy"])
-                    self.read[key] = BlockScore(file.get_tensor("log_likelihood"), accuracy)
+                    names = (name for name in file.keys() if name.startswith(MOVED))  # noqa: SIM118
+                    moved = {name.removeprefix(MOVED): file.get_tensor(name) for name in names}
+                    self.read[key] = BlockScore(file.get_tensor("log_likelihood"), accuracy, moved)
             except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError):
                 raise KeyError(key) from None
         return self.read[key]
@@ -58,8 +63,9 @@ class FolderCache(ScoreCache):
         if not self.writes:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
+        moved = {MOVED + name: values for name, values in score.moved.items()}
         content = safetensors.numpy.save(
-            {"log_likelihood": score.log_likelihood}, {"accuracy": json.dumps(score.accuracy)}
+            {"log_likelihood": score.log_likelihood, **moved}, {"accuracy": json.dumps(score.accuracy)}
         )
         write_bytes(self._path(key), content)
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from invariantnet._system.words import count_words
-from invariantnet.inference.by_class import Gain, deciding_classes, losing_classes
+from invariantnet.inference.by_class import Gain, deciding_classes
 from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabilities_of_kinds
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 from invariantnet.inference.range_posterior import RangePosterior
@@ -22,6 +22,8 @@ NOTHING_LEARNED = "nothing learned"
 """Strength of a verdict where no network predicts better than a guess."""
 NOT_COMPARED = "not compared"
 """Strength of a verdict about a single candidate."""
+PARTIAL = "partial"
+"""Strength of a verdict whose favourite does not hold for every class."""
 MOST_ADVISED = 20
 """Times the present number of examples beyond which more of them are no advice."""
 UNLIKELY = 0.05
@@ -95,6 +97,8 @@ class SymmetryPosterior:
     """For each symmetry, the model that predicted best with it from the most examples."""
     by_class: tuple[Gain, ...] = ()
     """What each symmetry gains or loses in each class, against no symmetry."""
+    refuted_by: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Classes for which a symmetry does not hold, by its name, the worst first."""
     examples_needed: int | None = None
     """Labels in all that would probably settle an open verdict; None if more of them would not."""
     laplace: tuple[float, ...] = ()
@@ -117,6 +121,14 @@ class SymmetryPosterior:
         return self.names[best]
 
     @property
+    def accepted(self) -> str:
+        """The favourite; if some classes refute it, the best symmetry that none refutes."""
+        if self.favourite not in self.refuted_by:
+            return self.favourite
+        left = [k for k, n in enumerate(self.names) if n not in self.refuted_by and n not in self.dropped]
+        return self.names[max(left, key=lambda k: self.log_evidence[k])] if left else TRIVIAL
+
+    @property
     def certainty(self) -> float:
         """Probability of the most probable kind of symmetry."""
         return max(probabilities_of_kinds(self.names, self.probabilities).values())
@@ -134,11 +146,17 @@ class SymmetryPosterior:
 
     @property
     def strength(self) -> str:
-        """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`; `nothing learned`, or `not compared`."""
+        """`decisive` from 99 %, `strong` from 90 %, else `inconclusive`.
+
+        Or `partial`, if some classes refute the favourite; `not compared`, if it is the only candidate; `nothing
+        learned`, if no network predicts better than a guess.
+        """
         if not self.learned:
             return NOTHING_LEARNED
         if len(self.names) == 1:
             return NOT_COMPARED
+        if self.favourite in self.refuted_by:
+            return PARTIAL
         best = round(self.certainty, 3)  # as it is shown
         return "decisive" if best >= DECISIVE else "strong" if best >= STRONG else "inconclusive"
 
@@ -158,8 +176,8 @@ class SymmetryPosterior:
         sentence = f"{self.strength}: {found}, with probability {p:.3f} after {self.examples:,} predictions"
         if any(self.ranges[family].costs_beyond for family in self._families(name)):
             sentence += "; larger ones cost accuracy"
-        if losing := losing_classes(self.by_class, self.favourite):
-            sentence += f"; it does not hold for {' and '.join(losing)}, which lose by it"
+        if self.strength == PARTIAL:
+            sentence += f"; it does not hold for {self._losing()}; what holds for all: {both_names(self.accepted)}"
         if others:
             sentence += f"; next {both_names(others[0][0])} with {others[0][1]:.3f}"
             sentence += self._refuted_by(others[0][0], name)
@@ -181,6 +199,15 @@ class SymmetryPosterior:
                 "say what an input is, if images or sequences are stored as plain columns: input_shape=(28, 28) "
                 "or --shape 28,28 lets convolutions compete",
                 "pass a network of your own that suits such data: backbone=…",
+            )
+        if self.strength == PARTIAL:
+            named, refuting = plain_name(self.favourite), " and ".join(self.refuted_by[self.favourite])
+            return (
+                f"look at moved inputs of {refuting}: if people would give them the same label, pass some of "
+                "them as examples",
+                f"to build in {named} all the same, which predict better on the whole, pass tolerance=0.02, or "
+                "--tolerance 0.02",
+                f"meanwhile the network has {plain_name(self.accepted)}, and tells such copies apart",
             )
         if self.strength != "inconclusive":
             return ()
@@ -220,6 +247,12 @@ class SymmetryPosterior:
         one = len(families) == 1
         said = (self.ranges[f].words if one else f"{f} {self.ranges[f].words}" for f in families)
         return "".join(f", {words}" for words in said)
+
+    def _losing(self) -> str:
+        """Classes that refute the favourite, with what they lose by it."""
+        gains = {g.part: g for g in self.by_class if g.symmetry == self.favourite}
+        parts = self.refuted_by[self.favourite]
+        return " and ".join(f"{part} ({gains[part].nats_per_example:+.2f} nats per example)" for part in parts)
 
     def _refuted_by(self, rival: str, favourite: str) -> str:
         """Name the classes that speak against the next best symmetry, if few of them do."""
@@ -271,9 +304,9 @@ class SymmetryPosterior:
         return "\n".join([*lines, *(["next steps:", *steps] if steps else [])])
 
     def within(self, tolerance: float) -> str:
-        """The largest symmetry whose price is at most `tolerance` nats per example; the favourite for 0."""
+        """The largest symmetry whose price is at most `tolerance` nats per example; for 0, the accepted one."""
         if tolerance <= 0:
-            return self.favourite
+            return self.accepted
         affordable = [price for price in self.prices if price.nats_per_example <= tolerance]
         largest = max(
             affordable, key=lambda price: (price.order, price.size, -price.nats_per_example), default=None

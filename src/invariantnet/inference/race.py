@@ -265,7 +265,7 @@ class Race:
         for key, score in self._scores(block, hypotheses, range(1)):
             k = self._index(key)
             self.now.scores[k, :, self._labels(block)] = score.log_likelihood
-            self.now.accuracy[k] = score.accuracy
+            self.now.accuracy[k], self.now.moved[k] = score.accuracy, score.moved
 
     def _scores(
         self, block: Block, hypotheses: Sequence[int], networks: range

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -35,6 +35,9 @@ class BlockScore:
     """Log probability of every label in the block."""
     accuracy: dict[str, float]
     """Accuracy on inputs of the block moved by each symmetry, by its name."""
+    moved: dict[str, Float[np.ndarray, " shown"]] = field(default_factory=dict)
+    """Log probability of the first labels of the block, their inputs moved by each symmetry, by its name; only of
+    a network without symmetry, which can tell an input from its copies."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,11 @@ class Scorer:
             likelihood=self.likelihood,
             fold=network,
         )
-        outputs = predict(trained, block.x, self.likelihood).cpu() * calibration.scale + calibration.shift
+
+        def calibrated(outputs: Tensor) -> Tensor:
+            return outputs.cpu() * calibration.scale + calibration.shift
+
+        outputs = calibrated(predict(trained, block.x, self.likelihood))
         if not bool(outputs.isfinite().all()):
             warnings.warn(
                 f"a network of {hypothesis.name} diverged on {len(past)} examples, so it falls behind: look "
@@ -93,13 +100,15 @@ class Scorer:
                 stacklevel=2,
             )
         shown = block[: priced_examples(len(moved_by), min(hypothesis.copies, SAMPLED))]
-        moved = {g.name: self.predict_moved(trained, g, shown.x, self.likelihood) for g in moved_by}
-        accuracy = {
-            name: self.likelihood.score(predicted, shown.y)
-            for name, predicted in moved.items()
-            if predicted is not None
-        }
-        return BlockScore(self.log_likelihood(outputs, block.y.cpu()), accuracy)
+        tried = {g.name: self.predict_moved(trained, g, shown.x, self.likelihood) for g in moved_by}
+        moved = {name: predicted for name, predicted in tried.items() if predicted is not None}
+        return BlockScore(
+            self.log_likelihood(outputs, block.y.cpu()),
+            {name: self.likelihood.score(predicted, shown.y) for name, predicted in moved.items()},
+            {name: self.log_likelihood(calibrated(predicted), shown.y.cpu()) for name, predicted in moved.items()}
+            if hypothesis.copies == 1
+            else {},
+        )
 
     def guess(self, past: Examples, block: Examples) -> Float[np.ndarray, " block"]:
         """Log probability of a block's labels, predicted from earlier labels alone."""

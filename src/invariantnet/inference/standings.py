@@ -97,6 +97,9 @@ class Standings:
     """Hypotheses whose model is hopeless even without symmetry: they count for no symmetry."""
     stages: list[Stage] = field(default_factory=list)
     accuracy: dict[int, dict[str, float]] = field(default_factory=dict)
+    moved: dict[int, dict[str, Float[np.ndarray, " shown"]]] = field(default_factory=dict)
+    """Log probability of the first labels of the last block that a hypothesis without symmetry predicted, by what
+    moved their inputs."""
     affordable: list[bool] | None = None
     network_error: float | None = None
     """Per label; unknown until several networks have predicted a block."""

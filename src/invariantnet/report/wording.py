@@ -1,7 +1,7 @@
 """What a page says first: the verdict, what it means, and what to do with it, without group theory."""
 
 from invariantnet.estimator.persistence import ModelRecord
-from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.posterior import PARTIAL, SymmetryPosterior
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report.evaluation import Evaluation
 from invariantnet.symmetries.catalogue import TRIVIAL
@@ -24,6 +24,10 @@ def headline(posterior: SymmetryPosterior, chosen: str) -> str:
     found = f"{named}, with probability {p:.3f}" if p < CERTAIN else named
     if posterior.strength == "inconclusive":
         return f"The data does not decide: {found} is the favourite."
+    if posterior.strength == PARTIAL:
+        refuting = " and ".join(posterior.refuted_by[posterior.favourite])
+        sentence = f"Only some classes are symmetric under {found}: it does not hold for {refuting}."
+        return f"{sentence} The network has {both_names(chosen)}."
     sentence = (
         f"The data has {found}." if posterior.favourite == TRIVIAL else f"The data is symmetric under {found}."
     )
@@ -39,6 +43,8 @@ def meaning(posterior: SymmetryPosterior) -> str:
     if posterior.strength == "inconclusive":
         return "Several symmetries predict the labels almost equally well."
     name = plain_name(posterior.favourite)
+    if posterior.strength == PARTIAL:
+        return f"Labels of most classes stay the same under {name}, but others would become another class."
     if posterior.favourite == TRIVIAL:
         return "Moving an input in any of the ways that were compared may change its label."
     return f"Labels stay the same under {name}: an input and its copies moved in this way have the same label."
