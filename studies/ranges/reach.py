@@ -7,7 +7,6 @@ same network without symmetry, and of an Augerino with the same backbone, on 2,0
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -193,16 +192,16 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
     }
 
 
-def recipes(seed: int, n: int) -> list[ReachRecipe]:
-    """Every task of one size."""
-    return [ReachRecipe(task, n, seed) for task in TASKS]
+def recipes(seed: int) -> list[ReachRecipe]:
+    """Every task and size, small ones first."""
+    return [ReachRecipe(task, n, seed) for n in SIZES for task in TASKS]
 
 
 STUDY = Study(
     file=__file__,
     question=__doc__,
     record=Record,
-    parts={f"{n} images": Part(partial(recipes, n=n), SEEDS) for n in SIZES},
+    parts={"tasks": Part(recipes, SEEDS)},
     run=run,
     quick=lambda recipe: replace(recipe, n=100, backbone="plain mlp"),
     table=table,

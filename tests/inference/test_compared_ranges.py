@@ -1,11 +1,15 @@
 """Ranges in a race: what counts as more symmetry, moved inputs, and what auto proposes."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
 from problems import BRIEF
 
 import invariantnet as inv
 from invariantnet.inference.hypotheses import Hypothesis, candidates, left_out
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.standings import Contest
 from invariantnet.likelihoods import Categorical
@@ -59,3 +63,17 @@ def test_auto_compares_groups_and_names_the_ranges_that_it_left_out():
     assert not [s for s in found if isinstance(s, inv.Range)]
     assert {"rotation", "translation"} <= set(left_out("auto", found, (28, 28)))
     assert left_out(["hflip"], found, (28, 28)) == ()
+
+
+@pytest.mark.parametrize(
+    ("best", "asked"),
+    [("trivial", ["rotation"]), ("rot90", ["rot90", "rotation"]), ("shifts", ["rotation"])],
+)
+def test_what_was_left_out_says_how_to_ask_for_it(best, asked):
+    names, orders = ("trivial", "rot90", "shifts"), (1, 4, 784)
+    probabilities = tuple(float(name == best) for name in names)
+    posterior = SymmetryPosterior(names, orders, probabilities, (0.0,) * 3, (0.0,) * 3, 100)
+    assert "Not compared" not in str(posterior)
+    found = str(replace(posterior, left_out=("rotation", "shear")))
+    assert f"Not compared: rotation, shear. To ask how far rotation reaches, pass symmetries={asked}, or" in found
+    assert candidates(asked, (28, 28), joins=True), "what it says to pass can be compared"

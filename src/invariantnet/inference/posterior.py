@@ -12,6 +12,7 @@ from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabiliti
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.plain import both_names, plain_name
 
 DECISIVE = 0.99
@@ -28,6 +29,8 @@ MOST_ADVISED = 20
 """Times the present number of examples beyond which more of them are no advice."""
 UNLIKELY = 0.05
 """Probability of all but two kinds of symmetry from which on leaving them out is advised."""
+MOST_BESIDE = 8
+"""Elements of a group that leave room for the copies of a range beside it."""
 NATS = "A nat is a factor of 2.7 in probability"
 """The unit of evidence, explained where it stands."""
 
@@ -237,6 +240,20 @@ class SymmetryPosterior:
             "their own, or values have one sign. Name a symmetry to compare it all the same"
         )
 
+    @property
+    def left_out_words(self) -> str:
+        """What `auto` left out, and how to ask for a range; empty if it left out nothing."""
+        ranges = [name for name in self.left_out if name in FAMILIES]
+        if not ranges:
+            return f"Not compared: {', '.join(self.left_out)}." if self.left_out else ""
+        group, first = self.accepted, ranges[0]
+        beside = group != TRIVIAL and self.orders[self.names.index(group)] <= MOST_BESIDE
+        asked = [group, first] if beside else [first]
+        return (
+            f"Not compared: {', '.join(self.left_out)}. To ask how far {first} reaches, pass symmetries={asked}, "
+            f"or --symmetries {','.join(asked)}."
+        )
+
     def _families(self, kind: str) -> list[str]:
         """Families of ranges that a kind of symmetry has."""
         return [part for part in kind.split("+") if part in self.ranges]
@@ -300,6 +317,8 @@ class SymmetryPosterior:
         if self.dropped:
             lines.append("≤: given up early, because it was too far behind; at most this.")
         lines.append(self.verdict)
+        if self.left_out:
+            lines.append(self.left_out_words)
         steps = [f"- {step}" for step in self.next_steps]
         return "\n".join([*lines, *(["next steps:", *steps] if steps else [])])
 
