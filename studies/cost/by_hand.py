@@ -3,21 +3,15 @@
 All get the same 5,000 rotated MNIST images and one thread. Ours: the MLPs of the package compete. By hand:
 scikit-learn's MLP of the same width is trained on every pose of the training part under each of four
 augmentations, with early stopping; the augmentation that does best on a fifth kept aside is used to train on
-everything. Told: e2cnn with C4, an equivariant convolutional network. It needs an older numpy than ours, so it has
-an environment of its own:
+everything. Told: e2cnn with C4, an equivariant convolutional network, in an environment of its own
+(`studies/others/e2cnn_turns.py` says how to make it):
 
-    python3 -m venv E2CNN && E2CNN/bin/pip install torch==2.13.0 "numpy<2" e2cnn
     E2CNN_PYTHON=E2CNN/bin/python python -m studies run by_hand
 """
 
-import json
-import os
-import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -25,13 +19,12 @@ import torch
 from sklearn.neural_network import MLPClassifier
 
 import invariantnet as inv
-from invariantnet.data import Dataset
 from studies.datasets import BOTH, Arrays, draw_examples, load
 from studies.framework import Claim, Part, Study
 from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
 from studies.framework.records import select
-from studies.others import e2cnn_c4
+from studies.others.e2cnn_turns import lacks_e2cnn, train_elsewhere
 
 Method = Literal["ours", "by hand", "e2cnn, C4 given"]
 AUGMENTATIONS = ("trivial", "flips", "rot90", "d4")
@@ -68,14 +61,9 @@ def here(seed: int) -> list[ByHandRecipe]:
     return [ByHandRecipe("ours", seed), ByHandRecipe("by hand", seed)]
 
 
-def told(seed: int) -> list[ByHandRecipe]:
+def with_the_symmetry_given(seed: int) -> list[ByHandRecipe]:
     """The network that is told the symmetry."""
     return [ByHandRecipe("e2cnn, C4 given", seed)]
-
-
-def lacks_e2cnn() -> str:
-    """Say what is missing."""
-    return "" if os.environ.get("E2CNN_PYTHON") else "set E2CNN_PYTHON to a Python that has e2cnn"
 
 
 def run(recipe: ByHandRecipe) -> list[Record]:
@@ -83,7 +71,8 @@ def run(recipe: ByHandRecipe) -> list[Record]:
     data = load("mnist:rotated", recipe.seed)
     x, y = draw_examples(data, recipe.n, recipe.seed)
     if recipe.method == "e2cnn, C4 given":
-        return [_run_e2cnn(recipe, data, (x, y))]
+        told = train_elsewhere((x, y), (data.x_test, data.y_test), 4, recipe.seed)
+        return [Record(recipe.method, recipe.seed, told.accuracy, told.seconds)]
     start = time.process_time()
     chosen, model = (_ours if recipe.method == "ours" else _by_hand)(x, y, recipe.seed)
     seconds = time.process_time() - start
@@ -112,18 +101,6 @@ def _augmented(x: np.ndarray, y: np.ndarray, name: str) -> Arrays:
     return copies.reshape(-1, x.shape[1]), np.repeat(y, copies.shape[1])
 
 
-def _run_e2cnn(recipe: ByHandRecipe, data: Dataset, examples: Arrays) -> Record:
-    """Train e2cnn's network in its own environment."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "images.npz"
-        x, y = examples
-        np.savez(path, x=x, y=y, x_test=data.x_test, y_test=data.y_test, seed=recipe.seed)
-        command = [os.environ["E2CNN_PYTHON"], "-W", "ignore", e2cnn_c4.__file__, str(path)]
-        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = json.loads(said.splitlines()[-1])
-    return Record(recipe.method, recipe.seed, found["accuracy"], found["seconds"])
-
-
 def table(records: Sequence[Record]) -> str:
     """One row per method and seed."""
     rows = [
@@ -149,11 +126,11 @@ STUDY = Study(
     file=__file__,
     question=__doc__,
     record=Record,
-    parts={"here": Part(here, SEEDS), "told": Part(told, SEEDS, lacks_e2cnn)},
+    parts={"here": Part(here, SEEDS), "told": Part(with_the_symmetry_given, SEEDS, lacks_e2cnn)},
     run=run,
     quick=lambda recipe: replace(recipe, n=QUICK_EXAMPLES),
     table=table,
     claims=claims,
     alone=True,
-    depends_on=(*FITS, "studies.others.e2cnn_c4"),
+    depends_on=(*FITS, "studies.others.e2cnn_turns"),
 )

@@ -86,7 +86,23 @@ def test_tasks_hold_moved_images():
 
 
 def test_errors_of_turned_digits_are_set_beside_what_was_asked_for():
-    make = lambda seed, error: rotated_mnist.Record(100, seed, error, 12.0, "rotation:180", (150.0, 180.0))  # noqa: E731
+    make = lambda seed, error: rotated_mnist.Record(  # noqa: E731
+        "ours", 100, seed, error, 12.0, "rotation:180", (150.0, 180.0)
+    )
     records = [make(0, 2.0), make(1, 3.0)]
-    assert "mean error is 2.50 % after 12.0 CPU minutes" in rotated_mnist.claims(records)["error"].sentence
+    said = rotated_mnist.claims(records)["error"].sentence
+    assert "mean error is 2.50 % after 12.0 CPU minutes" in said
+    assert said.endswith("e2cnn was not run.")
+    told = rotated_mnist.Record("e2cnn, C8 given", 100, 0, 1.5, 9.0)
+    said = rotated_mnist.claims([*records, told])["error"].sentence
+    assert said.endswith("e2cnn, with C8 given, has 1.50 % after 9.0.")
     assert "150° to 180°" in rotated_mnist.table(records)
+
+
+def test_the_part_with_e2cnn_says_what_it_lacks(monkeypatch):
+    part = rotated_mnist.STUDY.parts["told"]
+    monkeypatch.delenv("E2CNN_PYTHON", raising=False)
+    assert part.lacks() == "set E2CNN_PYTHON to a Python that has e2cnn"
+    monkeypatch.setenv("E2CNN_PYTHON", "E2CNN/bin/python")
+    assert not part.lacks()
+    assert [recipe.method for recipe in part.recipes(0)] == ["e2cnn, C8 given"]

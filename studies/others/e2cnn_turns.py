@@ -1,11 +1,19 @@
-"""A network of e2cnn that is told the quarter turns, trained on images that were written to a file.
+"""A network of e2cnn that is told the turns, trained on images that were written to a file.
 
-Usage: E2CNN/bin/python -W ignore studies/others/e2cnn_c4.py images.npz
+It needs an older numpy than ours, so it has an environment of its own, and this file imports nothing of ours:
+
+    python3 -m venv E2CNN && E2CNN/bin/pip install torch==2.13.0 "numpy<2" e2cnn
+    E2CNN/bin/python -W ignore studies/others/e2cnn_turns.py images.npz
 """
 
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,12 +25,50 @@ FIELDS = ((8, True), (16, True), (24, False))
 """Fields of each convolution, and whether its output is halved."""
 
 
-def make_network(classes: int) -> torch.nn.Module:
-    """Make three convolutions between fields of the regular representation of C4, then a linear layer."""
+@dataclass(frozen=True)
+class Told:
+    """How good a network is that was told the symmetry, and what its training cost."""
+
+    accuracy: float
+    """Test accuracy in percent."""
+    seconds: float
+    """CPU seconds."""
+
+
+def lacks_e2cnn() -> str:
+    """Say what is missing to train a network of e2cnn."""
+    return "" if os.environ.get("E2CNN_PYTHON") else "set E2CNN_PYTHON to a Python that has e2cnn"
+
+
+def train_elsewhere(
+    examples: tuple[np.ndarray, np.ndarray], tests: tuple[np.ndarray, np.ndarray], turns: int, seed: int
+) -> Told:
+    """Train a network of e2cnn in its own environment.
+
+    Args:
+        examples: Flat images to learn from, and their classes.
+        tests: Flat images to test on, and their classes.
+        turns: Turns that it is told, a full circle together.
+        seed: Decides weights and batches.
+
+    Returns:
+        Its accuracy and its cost.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "images.npz"
+        (x, y), (x_test, y_test) = examples, tests
+        np.savez(path, x=x, y=y, x_test=x_test, y_test=y_test, turns=turns, seed=seed)
+        command = [os.environ["E2CNN_PYTHON"], "-W", "ignore", __file__, str(path)]
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return Told(**json.loads(said.splitlines()[-1]))
+
+
+def make_network(classes: int, turns: int) -> torch.nn.Module:
+    """Make three convolutions between fields of the regular representation of the turns, then a linear layer."""
     from e2cnn import gspaces
     from e2cnn import nn as enn
 
-    space = gspaces.Rot2dOnR2(N=4)
+    space = gspaces.Rot2dOnR2(N=turns)
     image = enn.FieldType(space, [space.trivial_repr])
     layers, before = [], image
     for fields, pool in FIELDS:
@@ -53,7 +99,7 @@ def main(path: str) -> None:
     x, y, x_test, y_test = (torch.from_numpy(data[name]) for name in ("x", "y", "x_test", "y_test"))
     torch.manual_seed(int(data["seed"]))
     start = time.process_time()
-    model = make_network(10)
+    model = make_network(10, int(data["turns"]))
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=WEIGHT_DECAY)
     steps = EPOCHS * -(-len(x) // BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=steps)
