@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import invariantnet as inv
+from invariantnet.inference.answer import _with_larger
 from invariantnet.inference.by_class import Gain, deciding_classes, gains_by_class, parts_of, refuting_classes
 from invariantnet.inference.hypotheses import all_hypotheses, compared_units, with_joins
 from invariantnet.inference.models import models_for
@@ -181,3 +182,9 @@ def test_half_turns_of_two_classes_that_become_each_other_are_refused():
     found = clf.compare(x.astype(np.float32), y)
     assert set(found.refuted_by["reversal"]) == {"0", "1"}
     assert found.accepted == "trivial"
+
+
+def test_what_contains_a_refuted_symmetry_is_refuted():
+    every = [inv.symmetry(name, (4, 4)) for name in ("trivial", "hflip", "rot180", "rot90", "d4")]
+    assert _with_larger({"rot180": ("6", "9")}, every) == dict.fromkeys(("rot180", "rot90", "d4"), ("6", "9"))
+    assert _with_larger({}, every) == {}

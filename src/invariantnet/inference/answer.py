@@ -14,6 +14,7 @@ from invariantnet.inference.prices import prices
 from invariantnet.inference.range_posterior import Spread, range_posteriors
 from invariantnet.inference.standings import Contest, Standings
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.ranges import AnySymmetry
 
 SETTLED_NATS, SETTLED_ERRORS = 3.0, 2.0
 """A gap of this many nats, and standard errors beyond them, makes a verdict strong."""
@@ -70,7 +71,9 @@ def answer(
         models=model_evidence(contest, now, total),
         best_models=best_models(contest, now, begun[-1]),
         by_class=by_class,
-        refuted_by=_refuted_by(by_class, *_moved(contest, now, starts), y, class_names),
+        refuted_by=_with_larger(
+            _refuted_by(by_class, *_moved(contest, now, starts), y, class_names), contest.symmetries
+        ),
         examples_needed=_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best, begun[-1])
@@ -226,3 +229,12 @@ def _refuted_by(
         return {}
     shown = y[start : start + len(moved[TRIVIAL])]
     return refuting_classes(gains, moved, parts_of(shown, class_names))
+
+
+def _with_larger(
+    refuted: dict[str, tuple[str, ...]], symmetries: Sequence[AnySymmetry]
+) -> dict[str, tuple[str, ...]]:
+    """Refute every symmetry that contains a refuted one: it does not hold for these classes either."""
+    parts = [s for s in symmetries if s.name in refuted]
+    larger = {s.name: part.name for part in parts for s in symmetries if s.name not in refuted and part <= s}
+    return refuted | {name: refuted[part] for name, part in larger.items()}
