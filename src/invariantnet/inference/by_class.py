@@ -17,7 +17,6 @@ MOST_OF_IT = 0.8
 """Share of a loss that a few classes must make before they are named."""
 CLEAR = 2.0
 """Standard errors by which a class must lose before it is named."""
-
 CLEAR_IN_SPITE = 3.0
 """Standard errors by which some class must lose before a symmetry that wins in all is refuted: among ten classes,
 chance alone does this in about one of a hundred verdicts."""
@@ -143,7 +142,7 @@ def refuting_classes(
         The classes that refute each refuted symmetry, the worst first.
     """
     found = {}
-    for symmetry in moved.keys() - {TRIVIAL}:
+    for symmetry in (name for name in moved if name != TRIVIAL):
         drop = moved[TRIVIAL] - moved[symmetry]
         misread = {part for part, mask in parts if _is_above(drop[mask], NOTABLE, RISK / len(parts))}
         ours = [g for g in gains if g.symmetry == symmetry and g.part in misread]
