@@ -129,7 +129,7 @@ def test_auto_asks_about_an_exchange_of_columns_only_if_they_may_have_one_unit()
     assert {"reversal", "cyclic", "permutations"} <= proposed(x)
     grams_and_metres = x * [1.0, 1.0, 1000.0, 1000.0, 1.0, 1.0]
     assert proposed(grams_and_metres) == {"trivial", "reversal"}, "reversal exchanges only columns of one unit"
-    assert proposed(x + [0.0, 100.0, 0.0, 0.0, 0.0, 0.0]) == {"trivial"}
+    assert proposed(x + np.array([0.0, 100.0, 0.0, 0.0, 0.0, 0.0])) == {"trivial"}
     assert {"cyclic", "permutations"} <= proposed(grams_and_metres, ["cyclic", "permutations"])
 
 

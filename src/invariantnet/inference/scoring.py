@@ -16,6 +16,7 @@ from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.prices import predict_moved, priced_examples
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
+from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.calibrated import train_and_calibrate
 from invariantnet.training.loop import predict
@@ -106,7 +107,7 @@ class Scorer:
             self.log_likelihood(outputs, block.y.cpu()),
             {name: self.likelihood.score(predicted, shown.y) for name, predicted in moved.items()},
             {name: self.log_likelihood(calibrated(predicted), shown.y.cpu()) for name, predicted in moved.items()}
-            if hypothesis.copies == 1
+            if hypothesis.symmetry.name == TRIVIAL
             else {},
         )
 
