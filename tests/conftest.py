@@ -72,9 +72,9 @@ def digits_run(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("digits")
     command = "fit digits:rotated --symmetries rot90,flips --examples 600 --hidden 16 --n-networks 1 --epochs 10"
-    command += " --backbone mlp"
+    command = [*command.split(), "--backbone", "plain mlp"]
     with (folder / "said.txt").open("w") as said, contextlib.redirect_stdout(said), without_checks():
-        main([*command.split(), "--out", str(folder / "run")])
+        main([*command, "--out", str(folder / "run")])
     return folder / "run"
 
 

@@ -24,17 +24,17 @@ pytestmark = pytest.mark.usefixtures("annotations_unchecked")
 
 
 @pytest.mark.parametrize(
-    ("family", "truth"),
+    ("family", "truth", "n"),
     [
-        ("signs", "sign"),
-        ("channels", "channels"),
-        ("sets", "permutations"),
-        ("sequences", "reversal"),
-        ("sets", "trivial"),
+        ("signs", "sign", 600),
+        ("channels", "channels", 600),
+        ("sets", "permutations", 600),
+        ("sequences", "reversal", 1000),
+        ("sets", "trivial", 600),
     ],
 )
-def test_truth_is_found_on_every_kind_of_data(family, truth):
-    (record,) = calibration.run(CalibrationRecipe(family, truth, 600, "easy", seed=0))
+def test_truth_is_found_on_every_kind_of_data(family, truth, n):
+    (record,) = calibration.run(CalibrationRecipe(family, truth, n, "easy", seed=0))
     assert record.favourite == truth
     assert record.probability > calibration.SURE
 

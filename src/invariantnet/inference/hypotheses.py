@@ -7,7 +7,15 @@ from typing import overload
 
 import numpy as np
 
-from invariantnet.inference.models import LINEAR, Model, models_for, native_models, native_part, trained_on_draws
+from invariantnet.inference.models import (
+    LINEAR,
+    MOST_LISTED,
+    Model,
+    models_for,
+    native_models,
+    native_part,
+    trained_on_draws,
+)
 from invariantnet.inference.support import Support
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
@@ -149,9 +157,11 @@ def all_hypotheses(
     for symmetry in symmetries:
         is_listed = callable(backbone) or not others
         part = None if is_listed or isinstance(symmetry, Range) else native_part(symmetry, shape)
-        models = others if part is None else native_models(part, shape)
-        found += [Hypothesis(symmetry, model, part) for model in models]
-        if symmetry in linear or not models:
+        listed = others if part is None or symmetry.copies <= MOST_LISTED else ()
+        found += [Hypothesis(symmetry, model) for model in listed]
+        if part is not None:
+            found += [Hypothesis(symmetry, model, part) for model in native_models(part, shape)]
+        if symmetry in linear or not others:
             found.append(Hypothesis(symmetry, LINEAR))
     return found
 

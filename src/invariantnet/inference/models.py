@@ -28,9 +28,9 @@ SHORTEST_SEQUENCE = 16
 SMALLEST_IMAGE = 8
 """Pixels of the shorter side from which on convolutions compete."""
 
-MOST_LISTED = 16
-"""Elements up to which each makes a copy, even if a network is known that needs no copies: with more, it is both
-quicker and learns more from few examples."""
+NATIVE_FROM, MOST_LISTED = 17, 24
+"""Elements from which on networks compete that need no copies, where one is known; and elements up to which each
+makes a copy in spite of that. Four points in any order have 24 orders, and both kinds of networks compete."""
 
 MORE_STEPS = 1.6
 """Factor of the smallest number of steps where ranges are compared: 80 steps of a CNN were enough to find turns by
@@ -245,7 +245,7 @@ def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:
         The part, a group of the catalogue with few cosets; None for groups of at most 16 elements, and where no
         such network is known.
     """
-    if symmetry.is_matrix_group or symmetry.order <= MOST_LISTED:
+    if symmetry.is_matrix_group or symmetry.order < NATIVE_FROM:
         return None
     for name in NATIVE:
         try:
