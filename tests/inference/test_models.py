@@ -48,12 +48,14 @@ def test_one_kind_of_backbone_can_be_asked_for():
 
 
 def test_large_groups_have_exact_networks_and_small_ones_the_usual():
-    symmetries = with_joins([inv.symmetry(name, shape=(20, 2)) for name in ("permutations", "cyclic", "reversal")])
-    found = all_hypotheses(symmetries, "auto", (20, 2))
+    symmetries = with_joins([inv.symmetry(name, shape=(30, 2)) for name in ("permutations", "cyclic", "reversal")])
+    found = all_hypotheses(symmetries, "auto", (30, 2))
     of_sets = [h for h in found if h.symmetry.name == "permutations"]
     assert [(h.model.name, h.copies) for h in of_sets] == [("set network", 1)]
     assert [h.model.name for h in found if h.symmetry.name == "cyclic"] == ["circular cnn"]
     assert len([h for h in found if h.symmetry.name == "reversal"]) == 6, "two elements can be listed"
+    of_four = all_hypotheses([inv.symmetry("permutations", shape=(4, 2))], "mlp", (4, 2))
+    assert [(h.model.name, h.copies) for h in of_four][-2:] == [("averaging mlp", 24), ("set network", 1)]
     of_numbers = all_hypotheses([inv.symmetry("permutations", shape=(9,))], "auto", (9,))
     sorted_mlps = ["sorted plain mlp", "sorted decayed mlp", "sorted deep mlp"]
     assert [h.model.name for h in of_numbers] == ["set network", *sorted_mlps, "linear"]
