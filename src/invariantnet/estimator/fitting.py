@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor, nn
 
-from invariantnet._system.progress import evidence_bar, meter, timed, training_bar, working
+from invariantnet._system.progress import evidence_bar, meter, say, timed, training_bar, working
 from invariantnet._system.torch_state import computing_in
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
@@ -83,21 +83,21 @@ class Fitter(NetworkMaker):
         cache = {} if cache is None else cache
         with timed(self.cpu_seconds_, "comparison"):
             compared = self._what_is_compared(examples, cache)
-            self._race(compared, seed, cache)
+            self._race(compared, seed, cache, self.hypotheses_)
             for _ in range(MOST_CLIMBS):
-                if not self._joined_the_favourite():
+                if not (new := self._join_the_favourite()):
                     break
-                self._race(compared, seed, cache)
+                self._race(compared, seed, cache, new)
         others = left_out(self.symmetries, self.candidates_, self.input_shape_)
         self.posterior_ = replace(self.posterior_, left_out=others)
         if self.second_opinion:
             self._ask_for_a_second_opinion(compared, seed)
 
-    def _race(self, compared: "_Compared", seed: int, cache: ScoreCache) -> None:
-        """Race the hypotheses once; scores in the cache are taken over."""
+    def _race(self, compared: "_Compared", seed: int, cache: ScoreCache, new: Sequence[Hypothesis]) -> None:
+        """Race all hypotheses; scores of earlier races are in the cache, so that only `new` ones cost time."""
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
         visible = self.verbose > 0
-        ahead = Ahead(compared.make_network, self.hypotheses_, compared.examples, self.likelihood)
+        ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood)
         config, work = announced(ahead, config, visible=visible)
         with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network:
             self.posterior_ = gather_evidence(
@@ -113,16 +113,20 @@ class Fitter(NetworkMaker):
                 ),
             )
 
-    def _joined_the_favourite(self) -> bool:
-        """Add the joins of the favourite that `"auto"` has not compared; False if there are none."""
+    def _join_the_favourite(self) -> list[Hypothesis]:
+        """Add the joins of the favourite that `"auto"` has not compared; none if there is no reason to go on."""
         searches = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
         if not searches or isinstance(self.backbone, Pretrained) or not self.posterior_.learned:
-            return False
+            return []
         favourite = next(g for g in self._groups if g.name == self.posterior_.favourite)
-        before = len(self.candidates_)
+        known = {g.name for g in self._groups}
         self.candidates_ = [*with_joins_of(favourite, self._groups, self.posterior_.log_evidence)]
         self._combine_symmetries_and_models()
-        return len(self.candidates_) > before
+        new = [h for h in self.hypotheses_ if h.symmetry.name not in known]
+        if new:
+            words = f"{plain_name(favourite.name)} predicts best so far: now joined with what may hold as well."
+            say(words.capitalize(), visible=self.verbose > 0)
+        return new
 
     def _what_is_compared(self, examples: Examples, cache: ScoreCache | None) -> "_Compared":
         """Networks on the inputs or, with a pretrained body, heads on the features of all copies."""

@@ -211,7 +211,7 @@ def _moved(
     plain = [k for k, h in enumerate(contest.hypotheses) if h.symmetry.name == TRIVIAL and now.moved.get(k)]
     if not plain:
         return {}, 0
-    # Models that were dropped have seen less, so those that predicted the most labels come first.
+    # A dropped model has seen less, so the model that predicted the most labels comes first.
     until = {k: now.drops[k].labels if k in now.drops else now.labels for k in plain}
     best = max(plain, key=lambda k: (until[k], now.seen[k].sum()))
     return now.moved[best], max(start for start in starts if start < until[best])
