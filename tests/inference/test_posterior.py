@@ -199,3 +199,12 @@ def test_weights_of_examples_scale_their_evidence():
 def test_of_two_equally_probable_groups_the_verdict_names_the_favourite():
     tied = SymmetryPosterior(("flips", "rot90"), (4, 4), (0.5, 0.5), (-1.0, -1.0), (0.0, 0.0), 10)
     assert f"({tied.favourite})" in tied.verdict
+
+
+def test_a_single_candidate_says_why_nothing_else_was_compared():
+    alone = SymmetryPosterior(
+        ("trivial",), (1,), (1.0,), (-9.0,), (0.0,), 100, left_out=("reversal", "time-shift")
+    )
+    assert alone.strength == "not compared"
+    assert "no example lies where reversal would take it" in alone.verdict
+    assert "time-shift" not in str(alone), "a table has no time"

@@ -408,3 +408,8 @@ def test_a_model_is_dropped_where_another_predicts_better_with_the_same_symmetry
     found, _ = models_race(scores, ("a", "b"))
     assert found.best_models[1] == "a"
     assert found.models[0].probability >= found.models[1].probability
+
+
+def test_a_single_candidate_is_raced_to_the_end_so_that_its_best_model_is_found():
+    found = scripted(np.full((1, 1, 70), -1.0), names=("trivial",))
+    assert found.examples == 70

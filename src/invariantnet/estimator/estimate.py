@@ -50,8 +50,9 @@ class Estimate:
         """What will be compared, and how long that and the final network will take."""
         models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
         shorter = " To shorten it, name fewer symmetries, or one backbone." if self.comparison > LONG else ""
+        symmetries = f"{self.symmetries} symmetries" if self.symmetries > 1 else "one symmetry"
         return (
-            f"{self.symmetries} symmetries, {models}: {self.hypotheses} hypotheses. Estimated from a few steps of "
+            f"{symmetries}, {models}: {self.hypotheses} hypotheses. Estimated from a few steps of "
             f"each: {duration(self.comparison)} of CPU time to compare them, then {duration(self.final)} for the "
             f"final network.{shorter}"
         )

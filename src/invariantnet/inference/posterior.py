@@ -233,10 +233,11 @@ class SymmetryPosterior:
 
     def _why_alone(self) -> str:
         """Why `auto` found nothing to compare."""
-        if not self.left_out:
+        groups = [name for name in self.left_out if name not in FAMILIES]
+        if not groups:
             return ""
         return (
-            f", because no example lies where {' or '.join(self.left_out)} would take it: columns have units of "
+            f", because no example lies where {' or '.join(groups)} would take it: columns have units of "
             "their own, or values have one sign. Name a symmetry to compare it all the same"
         )
 
@@ -244,6 +245,8 @@ class SymmetryPosterior:
     def left_out_words(self) -> str:
         """What `auto` left out, and how to ask for a range; empty if it left out nothing."""
         ranges = [name for name in self.left_out if name in FAMILIES]
+        if len(self.names) == 1:
+            return ""  # the verdict says why
         if not ranges:
             return f"Not compared: {', '.join(self.left_out)}." if self.left_out else ""
         group, first = self.accepted, ranges[0]
@@ -317,7 +320,7 @@ class SymmetryPosterior:
         if self.dropped:
             lines.append("≤: given up early, because it was too far behind; at most this.")
         lines.append(self.verdict)
-        if self.left_out:
+        if self.left_out_words:
             lines.append(self.left_out_words)
         steps = [f"- {step}" for step in self.next_steps]
         return "\n".join([*lines, *(["next steps:", *steps] if steps else [])])

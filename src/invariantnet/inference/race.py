@@ -99,7 +99,8 @@ class Race:
             if self.prices_are_settled(block):
                 break
             self.drop_hopeless(block, behind)
-            if self._symmetries_alive() == 1:
+            # A single candidate goes on all the same, to find its best model.
+            if self._symmetries_alive() == 1 < len(self.contest.symmetries):
                 break
         starts = [block.start - self.first for block in self.blocks]
         labels = self.examples.y[self.first :].cpu().numpy()
