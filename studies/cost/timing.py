@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from invariantnet.data.arrays import read
+from invariantnet.data.examples import Examples
 from invariantnet.objectives import LogPosterior, total
 from invariantnet.training._performance import keep_freed_memory, transpose_moved_weights
-from invariantnet.training.loop import split_preparation
+from invariantnet.training.preparation import prepared
 
 EXAMPLES = 60_000
 """Size of the data set that an objective is scaled to: any number gives the same arithmetic."""
@@ -54,9 +56,10 @@ def training_step(network: nn.Module, x: Tensor, y: Tensor) -> Callable[[], None
         A function that takes one step.
     """
     keep_freed_memory()
-    transpose_moved_weights(network)
-    prepare, trainable = split_preparation(network)
-    z = prepare(x)
+    trainable, batch = prepared(network, Examples(x, y))
+    if trainable is network:
+        transpose_moved_weights(network)
+    z = read(batch.x)
     objective = LogPosterior(trainable, examples=EXAMPLES)
     optimizer = torch.optim.Adam(trainable.parameters(), fused=True)
 

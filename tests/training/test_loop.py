@@ -3,6 +3,7 @@
 import platform
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 import torch
@@ -10,9 +11,10 @@ from torch import nn
 
 import invariantnet as inv
 from invariantnet._system.torch_state import seeded
+from invariantnet.choices import Placement, Pool
 from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Categorical
-from invariantnet.nn import BayesianLinear, Symmetrized, cnn, invariant_net, mlp
+from invariantnet.nn import BayesianLinear, Symmetrized, cnn, invariant_net, mlp, symmetrized
 from invariantnet.nn.copies import MeanOverCopies
 from invariantnet.nn.standardize import InputStatistics
 from invariantnet.objectives import LogPosterior
@@ -174,7 +176,7 @@ def test_weights_are_laid_anew_only_while_they_are_trained():
             made = nn.Sequential(made[0], nn.ReLU(), nn.Linear(10, 16, bias=False), nn.ReLU(), nn.Linear(16, 2))
             made[2].weight = nn.Parameter(made[0].weight.data.mT)
         network, _ = train(
-            lambda made=made: Symmetrized(made, [rotations()]),
+            lambda made=made: Symmetrized(made, [rotations(), inv.symmetry("hflip", shape=SHAPE)]),
             Examples(x, y),
             Training(epochs=2),
             0,
@@ -209,3 +211,29 @@ def test_what_is_not_learned_is_computed_once():
     torch.testing.assert_close(
         predict(network, x, Categorical()), predict(whole, x, Categorical()), rtol=0, atol=0
     )
+
+
+@pytest.mark.parametrize("placement", get_args(Placement))
+@pytest.mark.parametrize("pool", get_args(Pool))
+def test_copies_that_are_made_once_give_the_same_network(monkeypatch, placement, pool):
+    """Copies are made before training where memory allows it, and else in every step."""
+    if pool == "max" and placement != "features":
+        return
+    x, y = problem(60)
+    calls = []
+    units = InputStatistics.of(x, [rotations()], SHAPE).for_symmetry(rotations())
+    units.register_forward_hook(lambda *_: calls.append(1))
+
+    def trained():
+        def make():
+            return Symmetrized(mlp(SHAPE, 2, 10), [rotations()], placement, pool, standardize=units)
+
+        calls.clear()
+        return train(make, Examples(x, y), Training(epochs=3, batch_size=16, validation=0.0), seed=0)[0]
+
+    once = trained()
+    assert len(calls) == 1
+    monkeypatch.setattr(symmetrized, "NUMBERS_AT_ONCE", 512)
+    often = trained()
+    assert len(calls) > 3
+    torch.testing.assert_close(once(x), often(x))

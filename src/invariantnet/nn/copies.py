@@ -38,13 +38,13 @@ class MeanOverCopies(nn.Module):
 
     def forward(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n outputs"]:
         """Average the predictions over the copies of the symmetry."""
-        return self.average(self.prepare(x))
+        return self.from_prepared(self.prepare(x))
 
     def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n used"]:
         """Take the copies of the symmetry, in units of order one: nothing here is learned."""
         return self.standardize(x.unflatten(-1, (self.copies, -1))[:, self.used]).flatten(1)
 
-    def average(self, z: Float[Tensor, "n used"]) -> Float[Tensor, "n outputs"]:
+    def from_prepared(self, z: Float[Tensor, "n used"]) -> Float[Tensor, "n outputs"]:
         """Average the predictions from copies that are prepared."""
         count = len(self.used)
         outputs = self.head(z.reshape(count * len(z), -1)).unflatten(0, (len(z), count))

@@ -114,13 +114,24 @@ class InvariantLinear(Mixture):
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch neurons"]:
         """Compute `W x + b`."""
-        return self.combine(self.sums(x))
+        return self.from_prepared(self.prepare(x))
 
-    def combine(self, sums: Float[Tensor, "*batch sums"]) -> Float[Tensor, "*batch neurons"]:
-        """Compute the outputs from the orbit sums, which may be computed once per data set.
+    def prepare(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch sums"]:
+        """Compute the orbit sums, which need to be computed only once per data set.
 
         Args:
-            sums: What `self.sums` returns for the inputs.
+            x: Inputs.
+
+        Returns:
+            The sums of each input.
+        """
+        return self.sums(x)
+
+    def from_prepared(self, sums: Float[Tensor, "*batch sums"]) -> Float[Tensor, "*batch neurons"]:
+        """Compute the outputs from the orbit sums.
+
+        Args:
+            sums: What `prepare` returns for the inputs.
 
         Returns:
             One row of outputs per input.

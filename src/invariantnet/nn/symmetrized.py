@@ -152,6 +152,34 @@ class Symmetrized(Mixture):
         outputs = [self.placement.average(self.module, self._standardized(part), pi) for part in self._parts(x)]
         return self.calibrate(outputs[0] if len(outputs) == 1 else torch.cat(outputs))
 
+    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n prepared"] | None:
+        """Compute what comes before the first weights, such as copies, so that no training step repeats it.
+
+        Args:
+            x: Flat inputs, all that are learned from.
+
+        Returns:
+            One row per input, for `from_prepared`; None with several symmetries, and where all copies together
+            would take too much memory.
+
+        """
+        copies = len(self.placement.get_buffer("haar")) if self.placement.prepares_copies else 1
+        if len(self.symmetries) > 1 or copies * x.numel() > NUMBERS_AT_ONCE:
+            return None
+        return self.placement.prepare(self._standardized(x))
+
+    def from_prepared(self, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "n outputs"]:
+        """Compute the averaged network from what `prepare` returned, before any calibration.
+
+        Args:
+            z: Prepared inputs.
+
+        Returns:
+            One row of outputs per input.
+
+        """
+        return self.placement.finish(self.module, z)
+
     def restricted_to(self, symmetry: AnySymmetry) -> "Symmetrized":
         """Make a network of the same weights that is averaged over a smaller symmetry.
 

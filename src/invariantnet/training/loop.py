@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,13 +15,12 @@ from invariantnet._system.torch_state import seeded
 from invariantnet.data.arrays import DiskArray, blocks, read
 from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Categorical, Likelihood
-from invariantnet.nn.copies import MeanOverCopies
-from invariantnet.nn.invariant import InvariantLinear
 from invariantnet.nn.mixture import Mixture
 from invariantnet.objectives import HasKL, LogPosterior, total
 from invariantnet.training._performance import keep_freed_memory, transpose_moved_weights
 from invariantnet.training.config import History, Training
 from invariantnet.training.distributed import processes
+from invariantnet.training.preparation import prepared
 
 EVALUATION_BATCH = 4096
 """Examples per batch where no gradient is needed, so that memory does not grow with the data."""
@@ -56,14 +56,11 @@ def train(
         order = torch.randperm(len(examples)).to(examples.device)
         size = round(config.validation * len(examples))
         held_out, kept = order.split([size, len(examples) - size])
-        trainable = network
-        if not isinstance(examples.x, DiskArray):
-            prepare, trainable = split_preparation(network)
-            with torch.no_grad():
-                examples = Examples(in_batches(prepare, examples.x), examples.y, examples.weight)
+        trainable, examples = prepared(network, examples)
         objective = LogPosterior(trainable, len(kept), likelihood, config.precision)
-        transposed = transpose_moved_weights(trainable)
-        run = _TrainingRun(objective, examples[kept], examples[held_out], config, on_step, skip)
+        transposed = transpose_moved_weights(trainable) if trainable is network else []
+        report = None if on_step is None else partial(on_step, network)
+        run = _TrainingRun(objective, examples[kept], examples[held_out], config, report, skip)
         history = run.run()
         for weight in transposed:
             weight.data, weight.grad = weight.data.contiguous(), None
@@ -79,7 +76,7 @@ class _TrainingRun:
         learned: Examples,
         held_out: Examples,
         config: Training,
-        on_step: Callable[[nn.Module], None] | None,
+        on_step: Callable[[], None] | None,
         skip: Sequence[str],
     ) -> None:
         self.objective, self.network, self.likelihood = objective, objective.network, objective.likelihood
@@ -127,11 +124,13 @@ class _TrainingRun:
     def train_epoch(self) -> dict[str, float]:
         """One pass over the examples; returns the mean of every term of the objective."""
         n = len(self.learned)
-        self.network.train(n > 1)  # a single example cannot be normalised by its batch
-        totals: dict[str, Tensor] = {}
-        for batch in torch.randperm(n).to(self.learned.device).split(self.config.batch_sizes(n)):
-            for name, value in self.step(batch).items():
-                totals.setdefault(name, torch.zeros_like(value)).add_(value.detach(), alpha=len(batch) / n)
+        several = n > 1  # a single example cannot be normalised by its batch
+        if self.network.training != several:
+            self.network.train(several)
+        sizes = self.config.batch_sizes(n)
+        steps = [self.step(batch) for batch in torch.randperm(n).to(self.learned.device).split(sizes)]
+        share = torch.tensor(sizes) / n
+        totals = {name: torch.stack([terms[name] for terms in steps]).cpu() @ share for name in steps[0]}
         self.processes.average_buffers(self.network)
         return {name: float(value) for name, value in totals.items()}
 
@@ -154,8 +153,8 @@ class _TrainingRun:
         if self.schedule:
             self.schedule.step()
         if self.on_step:
-            self.on_step(self.network)
-        return terms
+            self.on_step()
+        return {name: value.detach() for name, value in terms.items()}
 
     def diverged(self, terms: dict[str, float]) -> bool:
         """Whether the objective is no longer finite; processes that train together must not disagree."""
@@ -227,33 +226,6 @@ def log_probabilities(
 def device_of(network: nn.Module, default: torch.device) -> torch.device:
     """Device of a network's parameters."""
     return next((p.device for p in network.parameters()), default)
-
-
-def split_preparation(network: nn.Module) -> tuple[Callable[[Tensor], Tensor], nn.Module]:
-    """Split off the first part of a network that has no parameters, to compute it once per data set."""
-    if isinstance(network, nn.Sequential) and isinstance(network[0], InvariantLinear):
-        return network[0].sums, nn.Sequential(_FromSums(network[0]), *list(network)[1:])
-    if isinstance(network, MeanOverCopies):
-        return network.prepare, _FromCopies(network)
-    return nn.Identity(), network
-
-
-class _FromCopies(nn.Module):
-    def __init__(self, network: MeanOverCopies) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, z: Tensor) -> Tensor:
-        return self.network.average(z)
-
-
-class _FromSums(nn.Module):
-    def __init__(self, layer: InvariantLinear) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, sums: Tensor) -> Tensor:
-        return self.layer.combine(sums)
 
 
 def in_batches(

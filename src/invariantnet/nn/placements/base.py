@@ -78,6 +78,8 @@ class BasePlacement(nn.Module, ABC):
         super().__init__()
         self.exact = True
         """Whether the network is invariant up to rounding, rather than averaged over sampled elements."""
+        self.prepares_copies = False
+        """Whether `prepare` makes a copy of every input for every element, rather than one row."""
 
     @abstractmethod
     def average(
@@ -120,6 +122,31 @@ class BasePlacement(nn.Module, ABC):
         """Return the weight that is transformed instead of the inputs, or None."""
         return None
 
+    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n prepared"]:
+        """Compute what comes before the first weights, with a single symmetry; by default nothing does.
+
+        Args:
+            x: Flat inputs.
+
+        Returns:
+            One row per input, for `finish`.
+
+        """
+        return x
+
+    def finish(self, module: nn.Module, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "n outputs"]:
+        """Compute the averaged network from what `prepare` returned.
+
+        Args:
+            module: The network.
+            z: Prepared inputs.
+
+        Returns:
+            One row of outputs per input.
+
+        """
+        return self.average(module, z, z.new_ones(1))
+
 
 class OverElements(BasePlacement):
     r"""A placement that averages over the elements of $\mu_\pi = \sum_k \pi_k \mu_k$, or over a range."""
@@ -131,6 +158,7 @@ class OverElements(BasePlacement):
         super().__init__(module, symmetries, averaging)
         self.input_shape = averaging.input_shape
         self.range, groups = single_range(symmetries)
+        self.prepares_copies = self.range is None  # a step along a range learns from copies of its own
         if self.range is not None:
             self.exact, self.uniform, self.signed = self.range.exact, True, False
             share = torch.full((self.range.copies, 1), 1 / self.range.copies)
@@ -176,6 +204,14 @@ class OverElements(BasePlacement):
         """
         copies = self.range.act(x) if self.range is not None else transform(x, self.elements[used], self.signed)
         return self.in_shape(copies), copies.shape[:-1]
+
+    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n prepared"]:
+        """Make the copies of all inputs."""
+        return transform(x, self.elements, self.signed).flatten(1) if self.prepares_copies else x
+
+    def prepared_copies(self, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "copies *shape"]:
+        """Line up prepared copies along one axis, in the shape that the network takes."""
+        return self.in_shape(z.unflatten(1, (len(self.haar), -1)))
 
     def in_shape(self, copies: Float[Tensor, "*batch n dim"]) -> Float[Tensor, "copies *shape"]:
         """Line up flat copies along one axis, in the shape that the network takes."""

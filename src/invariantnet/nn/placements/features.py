@@ -47,6 +47,7 @@ class Features(OverElements):
         super().__init__(module, symmetries, averaging)
         self.head = _name_of_the_head(module, averaging, symmetries[0].dim)
         """Name of the head inside the network; None for the last layer of a plain sequence."""
+        self.prepares_copies &= self.head is None
         self.pool: Pool = averaging.pool
         is_index = self.range is None and not self.elements.is_floating_point()
         self.only_identity = is_index and torch.equal(self.elements, torch.arange(symmetries[0].dim)[None])
@@ -65,6 +66,14 @@ class Features(OverElements):
             return self._pooled_inside(module, x, weights, used)
         *body, head = _layers(module)
         return head(self._pooled(self._features(body, x, used), weights))
+
+    def finish(self, module: nn.Module, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "n outputs"]:
+        """Call all layers but the head on prepared copies, pool the features, and call the head on the result."""
+        if not self.prepares_copies:
+            return super().finish(module, z)
+        *body, head = _layers(module)
+        features = apply_all(body, self.prepared_copies(z)).flatten(1).unflatten(0, (len(z), -1))
+        return head(self._pooled(features, self.haar[:, 0]))
 
     def copies(self, module: nn.Module) -> int:
         """Every element makes one, unless weights are transformed instead."""

@@ -36,6 +36,18 @@ class Outputs(OverElements):
             weights, used = self.weighted_elements(pi)
             copies, axes = self.transformed(x, used)
             outputs = module(copies).unflatten(0, axes)
+        return self._averaged(outputs, weights)
+
+    def finish(self, module: nn.Module, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "n outputs"]:
+        """Call the network on prepared copies and average its outputs."""
+        if not self.prepares_copies:
+            return super().finish(module, z)
+        outputs = module(self.prepared_copies(z)).unflatten(0, (len(z), -1))
+        return self._averaged(outputs, self.haar[:, 0])
+
+    def _averaged(
+        self, outputs: Float[Tensor, "*batch n outputs"], weights: Float[Tensor, " n"]
+    ) -> Float[Tensor, "*batch outputs"]:
         if not self.probabilities:
             return self.mean(outputs, weights)
         return torch.logsumexp(outputs.log_softmax(-1) + weights.log()[:, None], dim=-2)

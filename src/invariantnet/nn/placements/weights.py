@@ -43,6 +43,14 @@ class Weights(BasePlacement):
         """Call the network on the averaged inputs."""
         return module(self._mean_input(x, pi))
 
+    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n prepared"]:
+        """Average the inputs."""
+        return self._mean_input(x, x.new_ones(1))
+
+    def finish(self, module: nn.Module, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "n outputs"]:
+        """Call the network on inputs that are averaged already."""
+        return module(z)
+
     def fold(self, module: nn.Module, pi: Float[Tensor, " symmetries"], inputs: Standardize | None) -> nn.Module:
         """Multiply the weights of the first layer by the Reynolds operator."""
         first = first_layer(module)
