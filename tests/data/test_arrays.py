@@ -15,6 +15,7 @@ from invariantnet.app.runs import fit
 from invariantnet.data import arrays as disk_arrays
 from invariantnet.data.arrays import DiskArray, read
 from invariantnet.inference.models import models_for
+from invariantnet.nn import Symmetrized
 
 DIGITS = datasets.load("digits:rotated", seed=0)
 X, Y = DIGITS.x_train[:150], DIGITS.y_train[:150]
@@ -44,10 +45,15 @@ def only_few_at_once(monkeypatch):
 
 @brief
 @pytest.mark.usefixtures("only_few_at_once")
+@pytest.mark.parametrize("fits", [True, False])
 @pytest.mark.parametrize(
     ("method", "source"), [("evidence", DiskArray.of), ("heldout", lambda mapped: mapped), ("paper", DiskArray.of)]
 )
-def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, method, source):
+def test_a_file_gives_what_memory_gives_to_the_last_bit(tmp_path, monkeypatch, method, source, fits):
+    """Whether all copies fit into memory, so that they are made once, or not."""
+    if not fits:
+        monkeypatch.setattr(Symmetrized, "can_prepare", lambda *_: False)
+
     def make():
         return InvariantClassifier(["rot90"], (8, 8), method, hidden=8, n_networks=1, epochs=3, random_state=0)
 
@@ -92,6 +98,7 @@ def test_a_folder_of_npy_gives_the_run_of_an_npz_and_is_read_in_parts(tmp_path, 
     sizes, whole = [], DiskArray.read
     monkeypatch.setattr(DiskArray, "read", lambda self: sizes.append(len(self)) or whole(self))
     monkeypatch.setattr(disk_arrays, "BLOCK_BYTES", 10 * X[0].nbytes)
+    monkeypatch.setattr(Symmetrized, "can_prepare", lambda *_: False)  # as if all copies took too much memory
     records = [
         fit(Settings(str(source), ("rot90",), hidden=8, n_networks=1, epochs=1), tmp_path / f"run{i}")
         for i, source in enumerate((folder, archive))

@@ -40,6 +40,10 @@ class MeanOverCopies(nn.Module):
         """Average the predictions over the copies of the symmetry."""
         return self.from_prepared(self.prepare(x))
 
+    def can_prepare(self, numbers: int) -> bool:
+        """Whether `prepare` fits into memory: it takes no more numbers than the inputs have."""
+        return True
+
     def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n used"]:
         """Take the copies of the symmetry, in units of order one: nothing here is learned."""
         return self.standardize(x.unflatten(-1, (self.copies, -1))[:, self.used]).flatten(1)

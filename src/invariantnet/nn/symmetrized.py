@@ -152,20 +152,25 @@ class Symmetrized(Mixture):
         outputs = [self.placement.average(self.module, self._standardized(part), pi) for part in self._parts(x)]
         return self.calibrate(outputs[0] if len(outputs) == 1 else torch.cat(outputs))
 
-    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n prepared"] | None:
+    def can_prepare(self, numbers: int) -> bool:
+        """Whether `prepare` is possible: not with several symmetries, nor if all copies take too much memory.
+
+        Args:
+            numbers: How many numbers all inputs have together.
+        """
+        copies = len(self.placement.get_buffer("haar")) if self.placement.prepares_copies else 1
+        return len(self.symmetries) == 1 and copies * numbers <= NUMBERS_AT_ONCE
+
+    def prepare(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n prepared"]:
         """Compute what comes before the first weights, such as copies, so that no training step repeats it.
 
         Args:
-            x: Flat inputs, all that are learned from.
+            x: Flat inputs that are learned from.
 
         Returns:
-            One row per input, for `from_prepared`; None with several symmetries, and where all copies together
-            would take too much memory.
+            One row per input, for `from_prepared`.
 
         """
-        copies = len(self.placement.get_buffer("haar")) if self.placement.prepares_copies else 1
-        if len(self.symmetries) > 1 or copies * x.numel() > NUMBERS_AT_ONCE:
-            return None
         return self.placement.prepare(self._standardized(x))
 
     def from_prepared(self, z: Float[Tensor, "n prepared"]) -> Float[Tensor, "n outputs"]:

@@ -1,11 +1,12 @@
 """The part of a network that has no parameters, computed once and not in every training step."""
 
+import math
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
-from invariantnet.data.arrays import DiskArray
+from invariantnet.data.arrays import blocks
 from invariantnet.data.examples import Examples
 
 
@@ -13,8 +14,11 @@ from invariantnet.data.examples import Examples
 class Prepares(Protocol):
     """A network whose first part has no parameters."""
 
-    def prepare(self, x: Tensor) -> Tensor | None:
-        """Compute the first part, one row per input; None if every step has to compute it anew."""
+    def can_prepare(self, numbers: int) -> bool:
+        """Whether the first part of all inputs, which have this many numbers together, fits into memory."""
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """Compute the first part, one row per input."""
 
     def from_prepared(self, z: Tensor) -> Tensor:
         """Compute the rest from rows that are prepared."""
@@ -43,10 +47,8 @@ def prepared(network: nn.Module, examples: Examples) -> tuple[nn.Module, Example
         What is left to train, and the examples that it takes; both as they are where nothing can be prepared.
     """
     first, *rest = network if type(network) is nn.Sequential and len(network) else [network]
-    if isinstance(examples.x, DiskArray) or not isinstance(first, Prepares):
+    if not isinstance(first, Prepares) or not first.can_prepare(math.prod(examples.x.shape)):
         return network, examples
-    z = first.prepare(examples.x)
-    if z is None:
-        return network, examples
+    z = torch.cat([first.prepare(part) for part in blocks(examples.x)])
     left = _FromPrepared(first)
     return nn.Sequential(left, *rest) if rest else left, Examples(z, examples.y, examples.weight)
