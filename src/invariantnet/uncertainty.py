@@ -112,7 +112,7 @@ def _calibration(
     order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
     return train_and_calibrate(
         make_network, examples[order], config, seed, likelihood=likelihood, on_step=on_step
-    )[1]
+    ).calibration
 
 
 def _seed_of(seed: int, network: int) -> int:

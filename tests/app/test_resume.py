@@ -111,14 +111,14 @@ def test_finished_scores_are_not_computed_again(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return original(*a)
 
-        return lambda *a: calls.append(a[1].name) or step(*a)
+        return lambda *a: calls.append(a[1]) or step(*a)
 
     monkeypatch.setattr(Scorer, "score", stop_after(3))
     with pytest.raises(KeyboardInterrupt):
         fit(settings, tmp_path)
     before = len(calls) - 1
     calls.clear()
-    monkeypatch.setattr(Scorer, "score", lambda *a: calls.append(a[1].name) or original(*a))
+    monkeypatch.setattr(Scorer, "score", lambda *a: calls.append(a[1]) or original(*a))
     fit(settings, tmp_path, resume=True)
     total = len(json.loads((tmp_path / "run.json").read_text())["posterior"]["race"]) * 2
     assert before == 3

@@ -15,7 +15,7 @@ class Examples:
     """Inputs with their targets and weights.
 
     Args:
-        x: Flat inputs, in memory or on disk.
+        x: Flat inputs, in memory or on disk; of networks that are trained side by side, one for each of them.
         y: Targets: class numbers, real numbers, or rows of real numbers.
         weight: Weight of each example, 1 on average; None if all count alike.
 
@@ -25,9 +25,9 @@ class Examples:
         (2, tensor([1, 2]))
     """
 
-    x: Float[Tensor, "n dim"] | DiskArray
+    x: Float[Tensor, "n *networks dim"] | DiskArray
     y: Shaped[Tensor, "n *k"]
-    weight: Float[Tensor, " n"] | None = None
+    weight: Float[Tensor, "n *networks"] | None = None
 
     def __len__(self) -> int:
         return len(self.x)

@@ -97,6 +97,7 @@ class Fitter(NetworkMaker):
         """Race all hypotheses; scores of earlier races are in the cache, so that only `new` ones cost time."""
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
         visible = self.verbose > 0
+        earlier = {h.name for h in self.hypotheses_} - {h.name for h in new}
         ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood)
         config, work = announced(ahead, config, visible=visible)
         with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network:
@@ -109,7 +110,7 @@ class Fitter(NetworkMaker):
                 alpha=self._alpha,
                 seed=seed,
                 records=Records(
-                    cache, self._about_scores(), on_network, self._class_names, compared.predict_moved
+                    cache, self._about_scores(), on_network, self._class_names, compared.predict_moved, earlier
                 ),
             )
 

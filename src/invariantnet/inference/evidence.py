@@ -10,7 +10,7 @@ never does. The evidence of a symmetry is the mean over its models.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import torch
@@ -20,6 +20,7 @@ from invariantnet._system.words import package_version
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
 from invariantnet.inference.cache import ScoreCache
+from invariantnet.inference.heats import Heats
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.kinds import equal_kinds, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
@@ -47,6 +48,7 @@ class Records:
         on_network: Called after every finished network.
         class_names: Names of the classes.
         predict_moved: Predicts inputs that are moved by a symmetry, where examples are not what symmetries act on.
+        earlier: Names of the hypotheses that an earlier race with the same cache has compared.
     """
 
     cache: ScoreCache | None = None
@@ -54,6 +56,7 @@ class Records:
     on_network: Callable[[Step], None] | None = None
     class_names: Sequence[str] | None = None
     predict_moved: PredictMoved = predict_moved
+    earlier: Collection[str] = ()
 
 
 def gather_evidence(
@@ -94,6 +97,7 @@ def gather_evidence(
     scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved)
     race = Race(scorer, contest, examples[order], config, seed)
     race.class_names = records.class_names
+    race.heats = Heats(hypotheses, records.earlier)
     if records.cache is not None:
         facts = records.about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
         race.cache, race.digests = records.cache, {h.name: network_digest(race, h, facts) for h in hypotheses}

@@ -39,6 +39,9 @@ all symmetries of the square and shifts. Beyond, a join takes seconds to find an
 REFUTED = 10.0
 """Nats by which a part of a group must predict better than the group: then no join with it is tried."""
 
+MOST_INPUTS_IN_COMPANY = 128
+"""Numbers per input up to which a second network beside the first costs less than half of it, for an MLP."""
+
 Asked = str | AnySymmetry | Sequence[str | AnySymmetry]
 """What users ask for: names, groups, ranges, or `"auto"`."""
 
@@ -133,6 +136,19 @@ class Hypothesis:
         if self.model.placement == "weights":
             return 1
         return self.symmetry.copies // (1 if self.native is None else self.native.order)
+
+    @property
+    def in_company(self) -> bool:
+        """Whether its networks may be trained side by side with others of their shape."""
+        return self.model.in_company and isinstance(self.symmetry, Group)
+
+    def is_small(self, inputs: int) -> bool:
+        """Whether a training step takes hardly longer for two networks side by side than for one.
+
+        Args:
+            inputs: Numbers that a network takes.
+        """
+        return self.in_company and inputs <= MOST_INPUTS_IN_COMPANY
 
 
 def all_hypotheses(

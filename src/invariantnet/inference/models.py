@@ -55,6 +55,8 @@ class Model:
             symmetry.
         placement: Where it is averaged, whatever the user asked for; None leaves that to the user.
         pool: How it pools features of units and copies, whatever the user asked for; None leaves that to the user.
+        in_company: Whether networks of one shape are compared side by side, trained as one: all their weights are
+            those of linear layers.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Model:
     shared_units: bool = False
     placement: Placement | None = None
     pool: Pool | None = None
+    in_company: bool = False
 
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
@@ -98,7 +101,7 @@ def _model(name: str, make: Make | None, longer: int, native: Native | None = No
     """Make a model whose final network learns for `longer` times the epochs, in larger batches."""
     compared = replace(_BRIEF, **training)
     final = replace(compared, epochs=longer * compared.epochs, batch_size=64, min_steps=500)
-    return Model(name, compared, final, make, native)
+    return Model(name, compared, final, make, native, in_company=make is not None)
 
 
 MLPS = (
@@ -123,7 +126,7 @@ for groups of any size: else sums would be learned best without the symmetry tha
 
 def _convolutions(name: str, make: Make) -> Model:
     found = _model(name, make, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=50)
-    return replace(found, reads_sequences=True)
+    return replace(found, reads_sequences=True, in_company=False)
 
 
 CNNS = (_convolutions("plain cnn", convnet), _convolutions("pooled cnn", partial(convnet, pooled=True)))

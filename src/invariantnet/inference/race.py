@@ -1,6 +1,6 @@
 """The race: hypotheses predict block after block, and the hopeless are dropped."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import joblib
@@ -12,6 +12,7 @@ from invariantnet.data.examples import Examples
 from invariantnet.inference.answer import answer
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
 from invariantnet.inference.cache import NetworkKey, ScoreCache
+from invariantnet.inference.heats import Heats
 from invariantnet.inference.posterior import Stage, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
@@ -28,7 +29,7 @@ from invariantnet.inference.rules import (
     outclassed,
     plan_blocks,
 )
-from invariantnet.inference.scoring import BlockScore, Scorer
+from invariantnet.inference.scoring import BlockScore, Entry, Scorer
 from invariantnet.inference.standings import Contest, Standings
 from invariantnet.nn.symmetrized import SAMPLED
 
@@ -79,6 +80,7 @@ class Race:
         self.blocks = plan_blocks(len(examples), config.first_block, config.growth)
         self.first = self.blocks[0].start
         self.cache: ScoreCache = {}
+        self.heats = Heats(contest.hypotheses)
         self.digests: dict[str, str] = {}
         self.progress: RaceProgress | None = None
         self.class_names: Sequence[str] | None = None
@@ -160,8 +162,10 @@ class Race:
         if len(going) < 2:
             return
         here = self._labels(block)
-        for key, score in self._scores(block, going, range(1, now.networks)):
-            now.scores[self._index(key), key.network, here] = score.log_likelihood
+        keys = [self._key(k, network, block) for k in going for network in range(1, now.networks)]
+        self._train(block, keys)
+        for key in keys:
+            now.scores[self._index(key), key.network, here] = self.cache[key].log_likelihood
         if now.networks > 1:
             now.network_error = error_of_networks(now.scores[going][:, :, here] * now.counts[here])
 
@@ -262,36 +266,43 @@ class Race:
         return next(k for k, h in enumerate(self.contest.hypotheses) if h.name == key.hypothesis)
 
     def _score_first(self, block: Block, hypotheses: Sequence[int]) -> None:
-        """Let the first network of some hypotheses predict the block, for all networks."""
-        for key, score in self._scores(block, hypotheses, range(1)):
-            k = self._index(key)
+        """Let the first network of some hypotheses predict the block, for all networks.
+
+        Where company costs little, the other networks are trained beside the first, in case they are needed.
+        """
+        size = self.examples.x.shape[1]
+        in_company = [k for k in hypotheses if self.contest.hypotheses[k].is_small(size)]
+        others = [self._key(k, network, block) for k in in_company for network in range(1, self.now.networks)]
+        self._train(block, [self._key(k, 0, block) for k in hypotheses] + others)
+        for k in hypotheses:
+            score = self.cache[self._key(k, 0, block)]
             self.now.scores[k, :, self._labels(block)] = score.log_likelihood
             self.now.accuracy[k], self.now.moved[k] = score.accuracy, score.moved
 
-    def _scores(
-        self, block: Block, hypotheses: Sequence[int], networks: range
-    ) -> Iterable[tuple[NetworkKey, BlockScore]]:
-        """Scores of some networks on one block; networks that the cache lacks are trained."""
-        wanted = [self._key(k, network, block) for k in hypotheses for network in networks]
-        missing = [key for key in wanted if key not in self.cache]
+    def _train(self, block: Block, keys: Sequence[NetworkKey]) -> None:
+        """Train the networks whose scores of a block the cache lacks, heat by heat."""
         past, here = self._split(block)
+        missing = [heat for heat in self.heats.plan(keys, len(past)) if any(key not in self.cache for key in heat)]
         finished = joblib.Parallel(n_jobs=self.config.n_jobs, return_as="generator")(
             joblib.delayed(watched(self.scorer.score))(
-                self.contest.hypotheses[self._index(key)],
-                past,
-                here,
-                network_seed(self.seed, key.network, block.number),
-                key.network,
-                self.contest.symmetries if key.network == 0 else (),
+                [self._entry(key) for key in heat], past, here, self.contest.symmetries
             )
-            for key in missing
+            for heat in missing
         )
-        for key, score in zip(missing, finished, strict=True):
+        for heat, scores in zip(missing, finished, strict=True):
+            self._note(heat, scores)
+
+    def _note(self, heat: Sequence[NetworkKey], scores: Sequence[BlockScore]) -> None:
+        """Remember the scores of a heat, and tell how far the race is."""
+        alive = {self.contest.hypotheses[k].name for k in self.now.alive}
+        for key, score in zip(heat, scores, strict=True):
             self.cache[key] = score
             if self.progress:
-                alive = {self.contest.hypotheses[k].name for k in self.now.alive}
                 self.progress.trained(key, alive, self.now.stages[-1].log_evidence if self.now.stages else {})
-        return [(key, self.cache[key]) for key in wanted]
+
+    def _entry(self, key: NetworkKey) -> Entry:
+        seed = network_seed(self.seed, key.network, key.block)
+        return Entry(self.contest.hypotheses[self._index(key)], key.network, seed)
 
     def _missing(self, networks: int) -> dict[NetworkKey, float]:
         """Map every network that is not in the cache to its cost: the number of copies that it learns from."""

@@ -1,9 +1,10 @@
-"""How well one network predicts one block."""
+"""How well networks predict one block."""
 
 import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.ranges import AnySymmetry
-from invariantnet.training.calibrated import train_and_calibrate
+from invariantnet.training.calibrated import Trained, train_and_calibrate_side_by_side
 from invariantnet.training.loop import predict
 
 PredictMoved = Callable[[nn.Module, AnySymmetry, Tensor | DiskArray, Likelihood], Tensor | None]
@@ -26,6 +27,21 @@ PredictMoved = Callable[[nn.Module, AnySymmetry, Tensor | DiskArray, Likelihood]
 
 MakeNetwork = Callable[[Hypothesis], nn.Module]
 """Makes the untrained network of a hypothesis."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A network that takes part in one block of a race.
+
+    Args:
+        hypothesis: The symmetry and the model of the network.
+        network: Its number among the networks of its hypothesis; decides what it is calibrated on.
+        seed: Decides its start and the order of its examples.
+    """
+
+    hypothesis: Hypothesis
+    network: int
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,49 +75,50 @@ class Scorer:
     predict_moved: PredictMoved = predict_moved
 
     def score(
-        self,
-        hypothesis: Hypothesis,
-        past: Examples,
-        block: Examples,
-        seed: int,
-        network: int = 0,
-        moved_by: Sequence[AnySymmetry] = (),
-    ) -> BlockScore:
-        """Train a network on the past, calibrate it, and score its predictions of the block.
+        self, entries: Sequence[Entry], past: Examples, block: Examples, moved_by: Sequence[AnySymmetry] = ()
+    ) -> list[BlockScore]:
+        """Train networks on the past, calibrate them, and score their predictions of the block.
 
         Args:
-            hypothesis: The symmetry and the model of the network.
+            entries: The networks. Those of one architecture are trained side by side.
             past: Examples to learn from, in random order.
             block: Examples to predict.
-            seed: Decides the network's start and its batches.
-            network: Number of the network among those of its hypothesis; decides what it is calibrated on.
-            moved_by: Symmetries by which inputs of the block are moved to measure accuracy.
+            moved_by: Symmetries by which inputs of the block are moved to measure the accuracy of first networks.
 
         Returns:
-            The score of the block.
+            The score of each network.
         """
-        trained, calibration, _ = train_and_calibrate(
-            lambda: self.make_network(hypothesis),
+        trained = train_and_calibrate_side_by_side(
+            [partial(self.make_network, entry.hypothesis) for entry in entries],
             past,
-            hypothesis.model.training,
-            seed,
-            likelihood=self.likelihood,
-            fold=network,
+            entries[0].hypothesis.model.training,
+            [entry.seed for entry in entries],
+            [entry.network for entry in entries],
+            self.likelihood,
         )
+        return [
+            self._scored(entry, network, block, moved_by if entry.network == 0 else ())
+            for entry, network in zip(entries, trained, strict=True)
+        ]
+
+    def _scored(
+        self, entry: Entry, trained: Trained, block: Examples, moved_by: Sequence[AnySymmetry]
+    ) -> BlockScore:
+        hypothesis, network, calibration = entry.hypothesis, trained.network, trained.calibration
 
         def calibrated(outputs: Tensor) -> Tensor:
             return outputs.cpu() * calibration.scale + calibration.shift
 
-        outputs = calibrated(predict(trained, block.x, self.likelihood))
+        outputs = calibrated(predict(network, block.x, self.likelihood))
         if not bool(outputs.isfinite().all()):
             warnings.warn(
-                f"a network of {hypothesis.name} diverged on {len(past)} examples, so it falls behind: look "
-                "for extreme values in the data, or use another backbone.",
+                f"a network of {hypothesis.name} diverged, so it falls behind: look for extreme values in the "
+                "data, or use another backbone.",
                 RuntimeWarning,
                 stacklevel=2,
             )
         shown = block[: priced_examples(len(moved_by), min(hypothesis.copies, SAMPLED))]
-        tried = {g.name: self.predict_moved(trained, g, shown.x, self.likelihood) for g in moved_by}
+        tried = {g.name: self.predict_moved(network, g, shown.x, self.likelihood) for g in moved_by}
         moved = {name: predicted for name, predicted in tried.items() if predicted is not None}
         return BlockScore(
             self.log_likelihood(outputs, block.y.cpu()),

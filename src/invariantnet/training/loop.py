@@ -60,14 +60,14 @@ def train(
         objective = LogPosterior(trainable, len(kept), likelihood, config.precision)
         transposed = transpose_moved_weights(trainable) if trainable is network else []
         report = None if on_step is None else partial(on_step, network)
-        run = _TrainingRun(objective, examples[kept], examples[held_out], config, report, skip)
+        run = TrainingRun(objective, examples[kept], examples[held_out], config, report, skip)
         history = run.run()
         for weight in transposed:
             weight.data, weight.grad = weight.data.contiguous(), None
     return network.eval(), history
 
 
-class _TrainingRun:
+class TrainingRun:
     """One training: what is learned from, what decides when to stop, and the best weights so far."""
 
     def __init__(
