@@ -112,16 +112,26 @@ def test_auto_takes_what_suits_the_shape_and_looks_for_joins_where_that_is_quick
     assert bool(images) != bool(sequences), "images have no reading direction, points no mirror image"
 
 
-def proposed(x, asked="auto"):
-    support = Support.of(torch.from_numpy(x), x.shape[1:])
-    return {g.name for g in hypotheses_module.candidates(asked, x.shape[1:], joins=True, support=support)}
+def proposed(x, asked="auto", shape=None):
+    shape = shape or x.shape[1:]
+    support = Support.of(torch.from_numpy(x), shape)
+    return {g.name for g in hypotheses_module.candidates(asked, shape, joins=True, support=support)}
 
 
 def test_auto_asks_about_signs_only_if_examples_can_tell():
     x = np.random.default_rng(0).normal(size=(100, 6))
     assert {"sign", "reversal+sign"} <= proposed(x)
     assert not any("sign" in name for name in proposed(np.abs(x)))
+    assert not any("sign" in name for name in proposed(x + np.array([0, 0, 0, 0, 0, 3.0])))
     assert proposed(np.abs(x), ["sign"]) == {"trivial", "sign"}, "what is asked for is compared"
+
+
+def test_auto_asks_about_signs_of_images_only_if_dark_and_bright_are_alike():
+    """Noise on both sides of zero does not make a bright shape one that may be dark."""
+    x = np.random.default_rng(0).normal(size=(50, 8, 8))
+    assert "sign" in proposed(x.reshape(50, 64), shape=(8, 8))
+    x[:, 3:5, 3] += 6.0
+    assert "sign" not in proposed(x.reshape(50, 64), shape=(8, 8))
 
 
 def test_auto_asks_about_an_exchange_of_columns_only_if_they_may_have_one_unit():

@@ -12,8 +12,15 @@ from invariantnet.symmetries.group import Group
 
 MEASURED = 4096
 """Examples on which quantiles are measured: enough for 5 % of them to be 200."""
+FEWEST_MEASURED, MOST_VALUES = 16, 2**22
+"""The least number of examples of large inputs, and about the most numbers in all: 32 MB."""
 LOW, HIGH = 0.05, 0.95
 """Quantiles between which the values of a column lie, outliers aside."""
+LOWEST, HIGHEST = 0.01, 0.99
+"""Quantiles of all values of images and sequences: what is bright may be in one pixel of fifty."""
+BALANCED = 0.25
+"""Share of the distance of two opposite quantiles by which their middle may be away from zero, in a distribution
+that a change of signs preserves: four standard errors of 300 Gaussian numbers."""
 OTHER_WIDTH = 5.0
 """Factor between the widths of two columns from which on they are not measured in the same unit."""
 
@@ -24,10 +31,10 @@ class Support:
 
     A network that is invariant to an exchange of millimetres and grams sees at once which copy of a row is the
     original, so that no label speaks against the exchange, and luck decides. The same holds for changes of signs
-    where no value is negative.
+    where values are mostly positive, or where the large ones are.
 
     Args:
-        both_signs: Whether every entry that varies is negative in some examples and positive in others.
+        both_signs: Whether values and their negatives are distributed alike, as far as quantiles tell.
         columns: Quantiles of each column, if inputs are rows of a table whose columns have units of their own.
             None for images, and for sequences, whose neighbours are alike.
     """
@@ -46,14 +53,14 @@ class Support:
         Returns:
             Where they lie.
         """
-        if len(shape) > 1:
-            return cls(has_both_signs(x))
-        step = max(1, len(x) // MEASURED)
-        sample = read(x[torch.arange(0, len(x), step)] if isinstance(x, torch.Tensor) else x[:MEASURED])
-        columns = np.quantile(sample.double().cpu().numpy(), (LOW, HIGH), axis=0)
-        varying = np.flatnonzero(columns[1] > columns[0])
-        is_table = not _alike(columns, varying[:-1], varying[1:]).all()
-        return cls(has_both_signs(x), columns if is_table else None)
+        sample = _sample(x)
+        if len(shape) == 1:
+            columns = np.quantile(sample, (LOW, HIGH), axis=0)
+            varying = np.flatnonzero(columns[1] > columns[0])
+            if not _alike(columns, varying[:-1], varying[1:]).all():
+                return cls(has_both_signs(x) and _balanced(columns[:, varying]), columns)
+        pooled = np.quantile(sample, [(LOWEST, LOW), (HIGHEST, HIGH)])
+        return cls(has_both_signs(x) and _balanced(pooled))
 
     def can_refute(self, group: Group) -> bool:
         """Whether examples lie where a group takes them, so that labels can speak against it.
@@ -77,6 +84,20 @@ class Support:
             return True
         here = np.arange(group.dim)
         return all(bool(_alike(self.columns, here, index % group.dim).all()) for index in indices)
+
+
+def _sample(x: Float[torch.Tensor, "n dim"] | DiskArray) -> Float[np.ndarray, "sample dim"]:
+    """Examples that are spread over all of them; fewer where inputs are large."""
+    count = min(MEASURED, max(FEWEST_MEASURED, MOST_VALUES // x.shape[1]))
+    step = max(1, len(x) // count)
+    part = x[torch.arange(0, len(x), step)] if isinstance(x, torch.Tensor) else x[:count]
+    return read(part).double().cpu().numpy()
+
+
+def _balanced(quantiles: Float[np.ndarray, "2 pairs"]) -> bool:
+    """Whether zero is about in the middle of each pair of opposite quantiles."""
+    low, high = quantiles
+    return bool((np.abs(high + low) <= BALANCED * (high - low)).all())
 
 
 def _alike(columns: Float[np.ndarray, "2 dim"], ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
