@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import invariantnet as inv
 from invariantnet.inference.bootstrap import bootstrap_probabilities, network_spread
-from invariantnet.inference.kinds import equal_kinds, kind_of, probabilities_of_kinds
+from invariantnet.inference.kinds import log_prior_of_kinds, kind_of, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import quantile, range_posteriors
 
@@ -65,7 +65,8 @@ def test_joins_count_for_each_of_their_families():
 def test_rungs_of_a_ladder_are_one_kind():
     names = ("trivial", "hflip", "rotation:15", "rotation:30", "hflip+rotation:30")
     assert [kind_of(n) for n in names] == ["trivial", "hflip", "rotation", "rotation", "hflip+rotation"]
-    assert np.exp(equal_kinds(names)) == pytest.approx([0.25, 0.25, 0.125, 0.125, 0.25])
+    assert np.exp(log_prior_of_kinds(names)) == pytest.approx([1 / 2, 1 / 6, 1 / 12, 1 / 12, 1 / 6])
+    assert np.exp(log_prior_of_kinds(["trivial"])) == pytest.approx([1.0])
     summed = probabilities_of_kinds(names, (0.1, 0.1, 0.3, 0.2, 0.3))
     assert summed == pytest.approx({"trivial": 0.1, "hflip": 0.1, "rotation": 0.5, "hflip+rotation": 0.3})
 

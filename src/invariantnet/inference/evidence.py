@@ -22,7 +22,7 @@ from invariantnet.data.fingerprint import fingerprint
 from invariantnet.inference.cache import ScoreCache
 from invariantnet.inference.heats import Heats
 from invariantnet.inference.hypotheses import Hypothesis
-from invariantnet.inference.kinds import equal_kinds, probabilities_of_kinds
+from invariantnet.inference.kinds import log_prior_of_kinds, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.race import Evidence, Race
@@ -78,8 +78,8 @@ def gather_evidence(
         examples: The data, in any order.
         config: How the evidence is gathered.
         likelihood: Log density of the targets; classes by default.
-        alpha: Parameters of the Dirichlet prior over symmetries; a single one makes all kinds of them equally
-            probable, and the rungs of a ladder share the probability of their kind.
+        alpha: Parameters of the Dirichlet prior over symmetries; a single one makes no symmetry as probable as all
+            others together, whose kinds are equally probable.
         seed: Decides the order of the examples and every network.
         records: What is known beforehand and told on the way; nothing by default.
 
@@ -92,7 +92,7 @@ def gather_evidence(
     names = [s.name for s in symmetries]
     log_prior = log_prior_of(alpha, len(symmetries))
     if not isinstance(alpha, Sequence):
-        log_prior = equal_kinds(names)
+        log_prior = log_prior_of_kinds(names)
     contest = Contest(symmetries, hypotheses, log_prior)
     scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved)
     race = Race(scorer, contest, examples[order], config, seed)

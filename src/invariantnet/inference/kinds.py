@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 
 
@@ -41,16 +42,22 @@ def probabilities_of_kinds(names: Sequence[str], probabilities: Sequence[float])
     return found
 
 
-def equal_kinds(names: Sequence[str]) -> Float[np.ndarray, " names"]:
-    """Log prior in which all kinds are equally probable, and so are the rungs of each.
+def log_prior_of_kinds(names: Sequence[str]) -> Float[np.ndarray, " names"]:
+    """Log prior in which no symmetry is as probable as all symmetries together, whose kinds share the other half.
 
-    Seven rungs of a ladder are one idea, not seven: else asking for ranges would make them probable.
+    The more candidates there are, the more often one of them seems true by chance, so each must be less probable
+    beforehand. Seven rungs of a ladder are one idea, not seven: they share the probability of their kind.
 
     Args:
-        names: Names of the symmetries.
+        names: Names of the symmetries, no symmetry among them.
+
+    Example:
+        >>> np.exp(log_prior_of_kinds(["trivial", "hflip", "rotation:30", "rotation:60"])).tolist()
+        [0.5, 0.25, 0.125, 0.125]
     """
     kinds = [kind_of(name) for name in names]
-    return -np.log([len(set(kinds)) * kinds.count(kind) for kind in kinds])
+    others = len(set(kinds) - {TRIVIAL})
+    return -np.log([(2 if others else 1) if k == TRIVIAL else 2 * others * kinds.count(k) for k in kinds])
 
 
 def best_of_each_kind(names: Sequence[str], probabilities: Sequence[float]) -> list[int]:
