@@ -1,10 +1,12 @@
 """Worker processes that end when the process that started them ends."""
 
+import contextlib
 import functools
 import os
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 SECONDS = 0.5
@@ -23,6 +25,17 @@ def watched(function: Callable[..., Any]) -> Callable[..., Any]:
         A function with the same arguments and result; it can be pickled if `function` can.
     """
     return functools.partial(_call, os.getpid(), function)
+
+
+@contextlib.contextmanager
+def quiet_renewal() -> Iterator[None]:
+    """Do not warn that joblib replaces a worker, as it does when one holds much more memory than at first.
+
+    Its job is done by another, and nothing is lost; the warning speaks of a memory leak, and alarms for nothing.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
+        yield
 
 
 def _call(master: int, function: Callable[..., Any], *arguments: Any) -> Any:

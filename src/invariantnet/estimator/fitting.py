@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor, nn
 
+from invariantnet._system.processes import quiet_renewal
 from invariantnet._system.progress import evidence_bar, meter, say, timed, training_bar, working
 from invariantnet._system.torch_state import computing_in
 from invariantnet.data.arrays import read
@@ -100,7 +101,7 @@ class Fitter(NetworkMaker):
         earlier = {h.name for h in self.hypotheses_} - {h.name for h in new}
         ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood)
         config, work = announced(ahead, config, visible=visible)
-        with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network:
+        with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network, quiet_renewal():
             self.posterior_ = gather_evidence(
                 compared.make_network,
                 self.hypotheses_,
