@@ -1,5 +1,6 @@
 """What is said about the cost of a fit before it starts."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,9 +11,32 @@ from invariantnet.estimator.estimate import Estimate
 
 @pytest.mark.parametrize(("seconds", "advised"), [(30.0, False), (840.0, True)])
 def test_a_long_comparison_says_how_to_shorten_it(seconds, advised):
-    words = Estimate(symmetries=18, models=6, hypotheses=54, comparison=seconds, final=30.0).words
+    words = Estimate(symmetries=18, models=6, hypotheses=54, comparison=seconds, final=(30.0, 30.0)).words
     assert words.startswith("18 symmetries, 6 kinds of networks: 54 hypotheses.")
+    assert "then about 30 seconds for the final network." in words
     assert words.endswith("To shorten it, name fewer symmetries, or one backbone.") == advised
+
+
+def test_the_cost_of_the_final_network_depends_on_which_one_wins():
+    words = Estimate(symmetries=4, models=6, hypotheses=24, comparison=30.0, final=(7.0, 130.0)).words
+    depends = "between about 5 seconds and about 2 minutes for the final network, depending on which one wins."
+    assert words.endswith(depends)
+
+
+@pytest.mark.parametrize("uncertainty", ["none", "ensemble"])
+def test_the_cost_of_the_final_network_is_right_within_a_factor_of_two(uncertainty, brief_comparison, monkeypatch):
+    """In steps of the optimizer, whatever the size of their batches: on rows, they cost the same."""
+    taken, told = [], []
+    step, cost, train = torch.optim.AdamW.step, estimate.estimate_cost, fitting.Fitter._train_final
+    monkeypatch.setattr(estimate, "_time_step", lambda *_: 1.0)
+    monkeypatch.setattr(estimate, "estimate_cost", lambda *a: told.append(cost(*a)) or told[-1])
+    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self, *a: taken.append(1) or step(self, *a))
+    monkeypatch.setattr(fitting.Fitter, "_train_final", lambda *a: taken.clear() or train(*a))
+    x = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
+    clf = inv.InvariantClassifier("reversal", backbone="mlp", uncertainty=uncertainty, random_state=0, verbose=1)
+    clf.fit(x, x.sum(1) > 0)
+    least, most = told[0].final
+    assert 0.5 < least / len(taken) <= most / len(taken) < 2
 
 
 @pytest.mark.parametrize(("n", "symmetries"), [(120, ["hflip"]), (400, ["rot90", "flips"])])

@@ -1,7 +1,7 @@
 """How long a comparison will take, from timing a few steps of each model before it starts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import joblib
@@ -9,6 +9,7 @@ import torch
 
 from invariantnet._system.progress import Work, say, working
 from invariantnet._system.torch_state import seeded
+from invariantnet.choices import Uncertainty
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
@@ -18,6 +19,7 @@ from invariantnet.inference.scoring import MakeNetwork
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.training.calibrated import FOLDS
+from invariantnet.training.config import Training
 from invariantnet.uncertainty import training_steps
 
 TIMED_STEPS = 3
@@ -43,18 +45,22 @@ class Estimate:
     models: int
     hypotheses: int
     comparison: float
-    final: float
+    final: tuple[float, float]
+    """Of the final network: at the median over what may win, and at most."""
 
     @property
     def words(self) -> str:
         """What will be compared, and how long that and the final network will take."""
+        usual, most = (duration(seconds) for seconds in self.final)
+        final = f"{usual} for the final network"
+        if usual != most:
+            final = f"between {usual} and {most} for the final network, depending on which one wins"
         models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
         shorter = " To shorten it, name fewer symmetries, or one backbone." if self.comparison > LONG else ""
         symmetries = f"{self.symmetries} symmetries" if self.symmetries > 1 else "one symmetry"
         return (
             f"{symmetries}, {models}: {self.hypotheses} hypotheses. Estimated from a few steps of "
-            f"each: {duration(self.comparison)} of CPU time to compare them, then {duration(self.final)} for the "
-            f"final network.{shorter}"
+            f"each: {duration(self.comparison)} of CPU time to compare them, then {final}.{shorter}"
         )
 
 
@@ -73,6 +79,21 @@ def duration(seconds: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Final:
+    """How the network of the hypothesis that wins will be trained.
+
+    Args:
+        make_network: Makes it, untrained.
+        training: How it is trained.
+        uncertainty: How it estimates its doubts.
+    """
+
+    make_network: MakeNetwork
+    training: Callable[[Hypothesis], Training]
+    uncertainty: Uncertainty
+
+
+@dataclass(frozen=True, eq=False)
 class Ahead:
     """A comparison that lies ahead.
 
@@ -81,12 +102,14 @@ class Ahead:
         hypotheses: What will be compared.
         examples: The data.
         likelihood: Log density of the targets.
+        final: What comes after it.
     """
 
     make_network: MakeNetwork
     hypotheses: Sequence[Hypothesis]
     examples: Examples
     likelihood: Likelihood
+    final: Final
 
 
 def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> tuple[Evidence, Work]:
@@ -126,20 +149,30 @@ def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
     blocks = plan_blocks(len(examples), config.first_block, config.growth)
     starts = [max(1, block.start * (FOLDS - 1) // FOLDS) for block in blocks]
     every = sum(seconds[h] * h.model.training.steps(n) for h in hypotheses for n in starts)
-    final = [
-        seconds[h]
-        * training_steps(h.model.final, len(examples), "none")
-        * h.model.final.batch_size
-        / h.model.training.batch_size
-        for h in hypotheses
-    ]
     return Estimate(
         symmetries=len({h.symmetry.name for h in hypotheses}),
         models=len({h.model.name for h in hypotheses}),
         hypotheses=len(hypotheses),
         comparison=SHARE * config.n_networks * every,
-        final=sorted(final)[3 * len(final) // 4],
+        final=_seconds_of_the_final_network(ahead, seconds),
     )
+
+
+def _seconds_of_the_final_network(ahead: Ahead, seconds: dict[Hypothesis, float]) -> tuple[float, float]:
+    """Time steps of two final networks, at the median over the hypotheses and at most; its batches are larger."""
+
+    def rough(h: Hypothesis) -> float:
+        return seconds[h] * h.model.final.batch_size / h.model.training.batch_size * steps(h)
+
+    def steps(h: Hypothesis) -> int:
+        return training_steps(ahead.final.training(h), len(ahead.examples), ahead.final.uncertainty)
+
+    def told(h: Hypothesis) -> float:
+        return _time_step(ahead, ahead.final.make_network, h, ahead.final.training(h)) * steps(h)
+
+    ranked = sorted(ahead.hypotheses, key=rough)
+    usual, most = told(ranked[len(ranked) // 2]), told(ranked[-1])
+    return min(usual, most), max(usual, most)
 
 
 def _seconds_per_step(ahead: Ahead) -> dict[Hypothesis, float]:
@@ -148,7 +181,7 @@ def _seconds_per_step(ahead: Ahead) -> dict[Hypothesis, float]:
     for name in dict.fromkeys(h.model.name for h in ahead.hypotheses):
         ours = sorted((h for h in ahead.hypotheses if h.model.name == name), key=_copies)
         ends = [ours[0], ours[-1]] if _copies(ours[-1]) > _copies(ours[0]) else [ours[0]]
-        timed = [_time_step(ahead, h) for h in ends]
+        timed = [_time_step(ahead, ahead.make_network, h, h.model.training) for h in ends]
         slope = (timed[-1] - timed[0]) / max(1, _copies(ours[-1]) - _copies(ours[0]))
         found |= {h: timed[0] + slope * (_copies(h) - _copies(ours[0])) for h in ours}
     return found
@@ -158,12 +191,12 @@ def _copies(hypothesis: Hypothesis) -> int:
     return min(hypothesis.copies, SAMPLED)
 
 
-def _time_step(ahead: Ahead, hypothesis: Hypothesis) -> float:
+def _time_step(ahead: Ahead, make_network: MakeNetwork, hypothesis: Hypothesis, training: Training) -> float:
     examples = ahead.examples
     with seeded(0), torch.enable_grad():
-        network = ahead.make_network(hypothesis).to(examples.device).train()
+        network = make_network(hypothesis).to(examples.device).train()
         optimizer = torch.optim.AdamW(network.parameters(), lr=1e-6)
-        part = examples[torch.arange(min(hypothesis.model.training.batch_size, len(examples)))]
+        part = examples[torch.arange(min(training.batch_size, len(examples)))]
         x, times = read(part.x), []
         for _ in range(TIMED_STEPS + 1):
             start = time.process_time()

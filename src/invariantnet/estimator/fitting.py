@@ -14,7 +14,7 @@ from invariantnet._system.progress import evidence_bar, meter, say, timed, train
 from invariantnet._system.torch_state import computing_in
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
-from invariantnet.estimator.estimate import Ahead, announced
+from invariantnet.estimator.estimate import Ahead, Final, announced
 from invariantnet.estimator.heads import ComparedHeads, attached, head_maker, on_features, pooled_examples
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
@@ -97,11 +97,12 @@ class Fitter(NetworkMaker):
     def _race(self, compared: "_Compared", seed: int, cache: ScoreCache, new: Sequence[Hypothesis]) -> None:
         """Race all hypotheses; scores of earlier races are in the cache, so that only `new` ones cost time."""
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
-        visible = self.verbose > 0
         earlier = {h.name for h in self.hypotheses_} - {h.name for h in new}
-        ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood)
-        config, work = announced(ahead, config, visible=visible)
-        with evidence_bar(work, visible=visible, words=plain_hypothesis) as on_network, quiet_renewal():
+        make_final = compared.make_network if isinstance(self.backbone, Pretrained) else self.make_network
+        final = Final(make_final, self.final_training, self.uncertainty)
+        ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood, final)
+        config, work = announced(ahead, config, visible=self.verbose > 0)
+        with evidence_bar(work, visible=self.verbose > 0, words=plain_hypothesis) as on_network, quiet_renewal():
             self.posterior_ = gather_evidence(
                 compared.make_network,
                 self.hypotheses_,

@@ -15,7 +15,7 @@ from invariantnet.estimator.stored import StoredEstimator
 from invariantnet.estimator.units import InputUnits, in_every_unit
 from invariantnet.inference import HeldOut
 from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compared_units
-from invariantnet.inference.models import Model, models_for
+from invariantnet.inference.models import models_for
 from invariantnet.nn import InvariantLinear, Symmetrized, invariant_net
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.standardize import Standardize
@@ -58,9 +58,9 @@ class NetworkMaker(StoredEstimator):
         if self.method == "paper":
             return Trainings({}, Training() if self.epochs is None else Training(epochs=self.epochs))
         if self.method == "heldout":
-            return Trainings({"heldout": HeldOut().training}, self._final_training(self.hypotheses_[0].model))
+            return Trainings({"heldout": HeldOut().training}, self.final_training(self.hypotheses_[0]))
         compared = {h.model.name: h.model.training for h in self.hypotheses_}
-        return Trainings(compared, self._final_training(self._chosen.model))
+        return Trainings(compared, self.final_training(self._chosen))
 
     def make_network(self, hypothesis: Hypothesis) -> nn.Module:
         """The network of a hypothesis, untrained; the same to be compared and to be used.
@@ -212,11 +212,16 @@ class NetworkMaker(StoredEstimator):
             return "mean"  # as its heads are compared
         return self.pool if self.placement_ == "features" else "mean"
 
-    def _final_training(self, model: Model) -> Training:
-        final = model.final
+    def final_training(self, hypothesis: Hypothesis) -> Training:
+        """How the final network is trained if it is the one of this hypothesis.
+
+        Args:
+            hypothesis: A symmetry and a model.
+        """
+        final = hypothesis.model.final
         if self.epochs is not None:
             final = replace(final, epochs=self.epochs, min_steps=0)
-        elif isinstance(self.symmetry_, Range) and not isinstance(self.backbone, Pretrained):
+        elif isinstance(hypothesis.symmetry, Range) and not isinstance(self.backbone, Pretrained):
             final = replace(final, epochs=LONGER * final.epochs, min_steps=LONGER * final.min_steps)
         # With Bayes by Backprop, the prior of the weights takes the place of their decay.
         return replace(final, weight_decay=0.0) if self.uncertainty == "bbb" else final
