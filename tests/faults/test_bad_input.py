@@ -40,6 +40,11 @@ OPTIONS = {
     "unknown device": ["--device", "abacus"],
     "a device that is not there": ["--device", "cuda:7"],
     "no devices": ["--devices", "0"],
+    "no machines": ["--nodes", "0"],
+    "a cluster without a port": ["--cluster", "nowhere"],
+    "unknown precision": ["--precision", "8"],
+    "unknown uncertainty": ["--uncertainty", "much"],
+    "a label of no column": ["--label", "species"],
     "unknown group": ["--symmetries", "rot91"],
     "empty groups": ["--symmetries", ""],
     "only commas": ["--symmetries", ",,,"],
@@ -83,6 +88,23 @@ OTHERS = {
 def test_options(case, here, capfd):
     data = npz(x=X, y=Y)(here)
     refused(capfd, ["fit", data, *OPTIONS_OF_TINY, "--out", here / "out", *OPTIONS[case]], here)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit", "data.npz", "--symetries", "hflip"], "--symetries, hflip: perhaps you meant --symmetries;"),
+        (["predict", "run", "data.npz", "--outt", "a.csv"], "perhaps you meant --out;"),
+        (["fit", "data.npz", "--verbose"], "Unrecognized options: --verbose: see invariantnet --help."),
+        (["fits"], "invariantnet is followed by one of fit, discover, predict, report, export, symmetries."),
+        (["fit", "data.npz", "--device", "gpu"], "there is no device 'gpu': pass 'auto', 'cpu' or 'cuda'."),
+        (["fit", "head.csv"], "only a header: write a line per example below it."),
+    ],
+)
+def test_a_mistake_is_told_with_what_was_meant(arguments, said, here, capfd):
+    npz(x=X, y=Y)(here)
+    (here / "head.csv").write_text("a,label\n")
+    assert said in refused(capfd, arguments, here)
 
 
 def test_a_finished_run_is_not_replaced(here, capfd, fitted):

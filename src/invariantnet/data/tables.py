@@ -110,6 +110,8 @@ class Table:
         header = next(iter(rows), 0)
         names = [name.strip() for name in rows.pop(header, [])]
         _check_names(path, header, names)
+        if not rows:
+            raise ValueError(f"{path}: only a header: write a line per example below it.")
         for line, row in rows.items():
             if len(row) != len(names):
                 surplus = f"field {len(names) + 1} belongs to no column"

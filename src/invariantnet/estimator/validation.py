@@ -30,6 +30,8 @@ def usable_device(name: str) -> torch.device:
         return torch.empty(1, device=chosen).device
     except (RuntimeError, AssertionError) as error:
         fault = str(error).splitlines()[0]
+        if "Expected one of" in fault:  # and then a list of twenty kinds
+            raise ValueError(f"there is no device {name!r}: pass 'auto', 'cpu' or 'cuda'.") from None
         raise ValueError(f"device {name!r} cannot be used ({fault}): pass 'auto' or 'cpu'.") from None
 
 

@@ -29,6 +29,9 @@ REMEDIES = {
 }
 """What to do before trying again, by the system's error."""
 
+MEANT = "Perhaps you meant:"
+"""Line of a complaint below which options are named."""
+
 Command = (
     Annotated[Fit, tyro.conf.subcommand("fit")]
     | Annotated[Discover, tyro.conf.subcommand("discover")]
@@ -101,7 +104,17 @@ def _parse(commands: Any, program: str, about: str, arguments: Sequence[str] | N
     except SystemExit as end:
         if end.code != BAD_INPUT:
             raise
-        # tyro frames its complaint in a box; keep the words, up to the first rule.
-        words = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
-        said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), words))
-        raise ValueError(f"{' '.join(said).rstrip('.')}: see {program} --help.") from None
+        # tyro frames its complaint in a box: the fault, a rule, and perhaps what was meant.
+        lines = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
+        said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), lines))
+        raise ValueError(f"{' '.join(said).rstrip('.')}: {_remedy(lines, program)}.") from None
+
+
+def _remedy(lines: Sequence[str], program: str) -> str:
+    """What to type instead, from the lines of a complaint."""
+    options = dict.fromkeys(line.split()[0].rstrip(",") for line in lines if line.startswith("--"))
+    commands = next((line.partition(": ")[2] for line in lines if line.startswith("Available subcommands")), "")
+    if commands:
+        return f"{program} is followed by one of {commands}"
+    meant = f"perhaps you meant {' or '.join(options)}; " if MEANT in lines and options else ""
+    return f"{meant}see {program} --help"
