@@ -410,6 +410,15 @@ def test_a_model_is_dropped_where_another_predicts_better_with_the_same_symmetry
     assert found.models[0].probability >= found.models[1].probability
 
 
+def test_a_model_that_was_given_up_is_not_the_best_one():
+    """Its evidence is a bound: that of the rival that it could not catch up with."""
+    scores = np.full((4, 448), -0.5)
+    scores[[0, 2]] = -0.6
+    found, _ = models_race(scores, ("worse", "better"))
+    assert [(m.name, m.dropped) for m in found.models] == [("better", False), ("worse", True)]
+    assert found.models[0].log_evidence == pytest.approx(-224)
+
+
 def test_a_single_candidate_is_raced_to_the_end_so_that_its_best_model_is_found():
     found = scripted(np.full((1, 1, 70), -1.0), names=("trivial",))
     assert found.examples == 70

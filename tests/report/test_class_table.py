@@ -60,7 +60,12 @@ def test_where_nothing_was_learned_there_is_nothing_to_explain():
 
 def test_models_are_drawn_where_several_were_compared():
     assert models_chart(POSTERIOR) is None
-    models = (ModelEvidence("pooled cnn", 0.9, -10.0), ModelEvidence("deep mlp", 0.1, -40.0))
+    models = (
+        ModelEvidence("pooled cnn", 0.9, -10.0),
+        ModelEvidence("deep mlp", 0.1, -40.0),
+        ModelEvidence("linear", 0.0, -10.0, dropped=True),
+    )
     drawn = models_chart(replace(POSTERIOR, models=models))
     assert "pooled cnn" in drawn
-    assert "-30.0" in drawn
+    assert ">-30.0<" in drawn
+    assert ">≤ 0.0<" in drawn, "given up early, so that its evidence is a bound"

@@ -135,17 +135,18 @@ def best_models(contest: Contest, now: Standings, start: int) -> tuple[str, ...]
 def model_evidence(
     contest: Contest, now: Standings, total: Float[np.ndarray, " hypotheses"]
 ) -> tuple[ModelEvidence, ...]:
-    """Probability of each model, whatever the symmetry, and its evidence with the best symmetry."""
+    """Probability of each model, whatever the symmetry, and its evidence with the best one; dropped ones last."""
     assert now.probabilities is not None
     found: dict[str, list[int]] = {}
     for k, hypothesis in enumerate(contest.hypotheses):
         if k in now.drops or k not in now.excluded:
             found.setdefault(hypothesis.model.name, []).append(k)
-    evidence = [
-        ModelEvidence(name, float(now.probabilities[ours].sum()), float(total[ours].max()))
-        for name, ours in found.items()
-    ]
-    return tuple(sorted(evidence, key=lambda each: -each.log_evidence))
+    evidence = []
+    for name, ours in found.items():
+        lasted = [k for k in ours if k not in now.drops]
+        probability, most = float(now.probabilities[ours].sum()), float(total[lasted or ours].max())
+        evidence.append(ModelEvidence(name, probability, most, dropped=not lasted))
+    return tuple(sorted(evidence, key=lambda each: (each.dropped, -each.log_evidence)))
 
 
 def examples_needed(pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]) -> int | None:

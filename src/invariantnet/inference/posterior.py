@@ -59,6 +59,8 @@ class ModelEvidence:
     """Posterior probability of the model, summed over symmetries."""
     log_evidence: float
     """Log evidence with the symmetry that suits it best; an upper bound if it was given up early."""
+    dropped: bool = False
+    """Whether it was given up early with every symmetry."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,12 @@ def models_chart(posterior: SymmetryPosterior) -> Markup | None:
         return None
     best = posterior.models[0].log_evidence
     rows = [
-        charts.Bar(m.name, m.log_evidence - best, f"{m.log_evidence - best:.1f}", strong=m is posterior.models[0])
+        charts.Bar(
+            m.name,
+            m.log_evidence - best,
+            f"{'≤ ' if m.dropped else ''}{m.log_evidence - best:.1f}",
+            strong=m is posterior.models[0],
+        )
         for m in posterior.models
     ]
     return _behind(rows, "Log evidence of each kind of network against the best: ")
