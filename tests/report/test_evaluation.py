@@ -10,7 +10,7 @@ from invariantnet import InvariantClassifier
 from invariantnet import data as datasets
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import fit
-from invariantnet.report.baseline import fit_baseline, restore_baseline
+from invariantnet.report.baseline import fit_baseline, other_kind, restore_baseline
 from invariantnet.report.evaluation import evaluate
 
 pytestmark = pytest.mark.usefixtures("brief_comparison")
@@ -49,6 +49,23 @@ def test_the_baseline_is_the_same_network_without_the_symmetry(case):
 def test_a_network_without_symmetry_is_its_own_baseline():
     clf = InvariantClassifier(["trivial"], **TINY).fit(X, Y)
     assert fit_baseline(clf, X, Y) is clf.network_
+
+
+def test_a_network_that_always_has_its_symmetry_is_compared_with_another_kind(tmp_path, capfd):
+    x = np.random.default_rng(0).normal(size=(80, 5)).astype(np.float32)
+    y = np.where(x.max(1) - x.min(1) > 2.3, "wide", "narrow")
+    np.savez(tmp_path / "d.npz", x=x, y=y)
+    options = {"hidden": 4, "n_networks": 1, "epochs": 1, "tolerance": 9.0}
+    fit(Settings(str(tmp_path / "d.npz"), ("permutations",), **options), tmp_path / "run")
+    clf = InvariantClassifier.load(tmp_path / "run")
+    assert other_kind(clf) == clf.without_symmetry().model.name
+    ours, other = clf.hypothesis_of(clf.symmetry_).model.name, clf.without_symmetry().model.name
+    assert ours != other
+    said = (tmp_path / "run/report.html").read_text()
+    assert f"a {other} without the symmetry, trained on the same examples" in said
+    assert f"because a {ours} always has the symmetry" in said
+    assert "same network" not in said
+    assert f"training another network, a {other}, without the symmetry" in capfd.readouterr().err
 
 
 def test_test_examples_of_unknown_classes_are_counted_and_named(tmp_path, capfd):

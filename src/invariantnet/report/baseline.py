@@ -1,4 +1,4 @@
-"""The network that the final one is compared with: the same, without the symmetry."""
+"""The network that the final one is compared with: the same without the symmetry, where there is such a one."""
 
 from collections.abc import Mapping
 
@@ -22,8 +22,21 @@ def needs_baseline(clf: Estimator) -> bool:
     return clf.symmetry_.name != TRIVIAL or clf.method == "paper"
 
 
+def other_kind(clf: Estimator) -> str | None:
+    """Name the kind of network that the baseline is, if it is another than that of the final network.
+
+    Circular convolutions and sorted inputs have their symmetry by construction: the baseline is then the kind that
+    predicted best without a symmetry.
+
+    Args:
+        clf: The fitted estimator.
+    """
+    plain, ours = clf.without_symmetry().model.name, clf.hypothesis_of(clf.symmetry_).model.name
+    return None if plain == ours or clf.method != "evidence" else plain
+
+
 def fit_baseline(clf: Estimator, x: np.ndarray | DiskArray, y: np.ndarray) -> nn.Module:
-    """Train the same network without the symmetry, as the final network was trained.
+    """Train a network without the symmetry, as the final network was trained.
 
     Args:
         clf: The fitted estimator.
@@ -42,9 +55,11 @@ def fit_baseline(clf: Estimator, x: np.ndarray | DiskArray, y: np.ndarray) -> nn
     inputs = as_inputs(values)
     clf.measure_inputs(inputs)
     examples = Examples(inputs.to(device), torch.from_numpy(codes).to(device), weight)
-    what, seed = "the same network without the symmetry", seed_from(clf.random_state)
+    other = other_kind(clf)
+    what = "the same network" if other is None else f"another network, a {other},"
     with threads(clf.threads_):
-        return clf.train_network(clf.without_symmetry(), examples, seed, what)[0]
+        seed = seed_from(clf.random_state)
+        return clf.train_network(clf.without_symmetry(), examples, seed, f"{what} without the symmetry")[0]
 
 
 def restore_baseline(clf: Estimator, weights: Mapping[str, Tensor]) -> nn.Module:

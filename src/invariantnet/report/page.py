@@ -15,6 +15,7 @@ from invariantnet.inference.kinds import kind_of
 from invariantnet.metrics import CalibrationBin
 from invariantnet.report import charts, wording
 from invariantnet.report.answers import Answer, Estimator, class_names
+from invariantnet.report.baseline import other_kind
 from invariantnet.report.class_table import class_table
 from invariantnet.report.evaluation import (
     Doubt,
@@ -102,6 +103,7 @@ def render(subject: Subject) -> str:
     model, posterior = subject.model, subject.model.posterior
     tryit, why_no_tryit = _try_it(subject)
     classes = class_names(subject.estimator)
+    backbone, other = _backbone(subject), other_kind(subject.estimator) if subject.baseline else None
     environment.filters["plain"] = plain_name
     return environment.from_string(files.joinpath("page.html.j2").read_text()).render(
         subject=subject,
@@ -120,7 +122,8 @@ def render(subject: Subject) -> str:
         parts=_parts(subject, tried=tryit is not None or why_no_tryit is not None),
         invariance=wording.invariance(model),
         quality=wording.quality(subject.evaluation, classes=bool(classes)),
-        backbone=_backbone(subject),
+        backbone=backbone,
+        baseline=wording.baseline(backbone, other),
         posterior_chart=posterior_chart(posterior),
         evidence_chart=evidence_chart(posterior),
         range_charts=range_charts(posterior),
@@ -133,7 +136,7 @@ def render(subject: Subject) -> str:
         shown_symmetry=both_names(shown_symmetry(subject.estimator).name),
         examples=_examples(subject),
         doubtful=_doubtful(subject),
-        network_names=wording.network_names(model.chosen),
+        network_names=wording.network_names(model.chosen, other),
         explained=_explained(posterior.names),
         classes=classes,
         tryit=tryit,

@@ -100,10 +100,34 @@ def quality(evaluation: Evaluation, *, classes: bool) -> str:
     return f"and explains {share:.1f} % of the variance of {count}, with a mean absolute error of {error:.3g}."
 
 
-def network_names(chosen: str) -> dict[str, str]:
-    """Headings of the networks that a visitor can try."""
+def network_names(chosen: str, other: str | None = None) -> dict[str, str]:
+    """Headings of the networks that a visitor can try.
+
+    Args:
+        chosen: Name of the symmetry of the final network.
+        other: Kind of network that the baseline is, if it is another one.
+    """
     named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
-    return {"chosen": named, "baseline": "the same network without the symmetry"}
+    same = "the same network" if other is None else f"a {other}"
+    return {"chosen": named, "baseline": f"{same} without the symmetry"}
+
+
+def baseline(backbone: str, other: str | None) -> str:
+    """Say what the final network is compared with.
+
+    Args:
+        backbone: Kind of network that the final one is.
+        other: Kind of network that the baseline is, if it is another one.
+    """
+    if other is None:
+        return (
+            f"Beside it is the baseline: the same kind of network, a {backbone}, without the symmetry, trained in "
+            "the same way on the same examples."
+        )
+    return (
+        f"Beside it is the baseline: a {other} without the symmetry, trained on the same examples. It is of "
+        f"another kind, because a {backbone} always has the symmetry."
+    )
 
 
 def second_opinion(posterior: SymmetryPosterior) -> str:
