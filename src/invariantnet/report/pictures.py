@@ -27,7 +27,7 @@ def thumbnail(x: np.ndarray, shape: tuple[int, ...], low: float, high: float) ->
         parts = np.array_split(bright, min(SIDE, len(bright)))
         columns = np.array([part.mean() for part in parts])
         levels = np.linspace(1, 0, SIDE // 2)[:, None]
-        pixels = np.where(columns[None] >= levels, 220, 20)
+        pixels = np.where(columns[None] >= levels, 220, 20).repeat(SIDE // len(columns), axis=1)
     elif len(shape) == 3 and shape[0] == 3:
         pixels = np.moveaxis(bright.reshape(shape) * 255, 0, -1)
     else:

@@ -112,15 +112,10 @@ def _moves(clf: Estimator) -> list[tuple[str, np.ndarray]]:
     candidates = [g for g in groups if "+" not in g.name and not g.is_matrix_group]
     found = _moves_of_images(clf.input_shape_) if any(map(_moves_images, candidates)) else []
     for group in candidates:
-        for i, generator in enumerate(group.generators):
-            if not any(np.array_equal(generator, index) for _, index in found):
-                found.append((_button(group, i), generator))
+        new = [g for g in group.generators if not any(np.array_equal(g, index) for _, index in found)]
+        words = plain_name(group.name)
+        found += [(words if len(new) == 1 else f"{words} {i}", g) for i, g in enumerate(new, 1)]
     return found
-
-
-def _button(group: Group, i: int) -> str:
-    """Words on the button of one generator."""
-    return plain_name(group.name) if len(group.generators) == 1 else f"{plain_name(group.name)} {i + 1}"
 
 
 def _moves_of_images(shape: tuple[int, ...]) -> list[tuple[str, np.ndarray]]:
