@@ -8,6 +8,7 @@ import torch
 
 from invariantnet import InvariantClassifier
 from invariantnet import data as datasets
+from invariantnet._system.words import with_article
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import fit
 from invariantnet.report.baseline import fit_baseline, other_kind, restore_baseline
@@ -62,10 +63,10 @@ def test_a_network_that_always_has_its_symmetry_is_compared_with_another_kind(tm
     ours, other = clf.hypothesis_of(clf.symmetry_).model.name, clf.without_symmetry().model.name
     assert ours != other
     said = (tmp_path / "run/report.html").read_text()
-    assert f"a {other} without the symmetry, trained on the same examples" in said
-    assert f"because a {ours} always has the symmetry" in said
+    assert f"{with_article(other)} without the symmetry, trained on the same examples" in said
+    assert f"because {with_article(ours)} always has the symmetry" in said
     assert "same network" not in said
-    assert f"training another network, a {other}, without the symmetry" in capfd.readouterr().err
+    assert f"training another network, {with_article(other)}, without the symmetry" in capfd.readouterr().err
 
 
 def test_test_examples_of_unknown_classes_are_counted_and_named(tmp_path, capfd):

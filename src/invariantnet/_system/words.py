@@ -1,4 +1,4 @@
-"""Numbers and versions as text."""
+"""Numbers, versions and names as text."""
 
 import math
 from importlib import metadata
@@ -27,3 +27,13 @@ def count_words(number: int) -> str:
 def package_version() -> str:
     """Version of the installed package."""
     return metadata.version("invariantnet")
+
+
+def with_article(name: str) -> str:
+    """Put the indefinite article before a name.
+
+    Example:
+        >>> with_article("averaging mlp"), with_article("plain cnn")
+        ('an averaging mlp', 'a plain cnn')
+    """
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from invariantnet._system.torch_state import threads
+from invariantnet._system.words import with_article
 from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
@@ -56,7 +57,7 @@ def fit_baseline(clf: Estimator, x: np.ndarray | DiskArray, y: np.ndarray) -> nn
     clf.measure_inputs(inputs)
     examples = Examples(inputs.to(device), torch.from_numpy(codes).to(device), weight)
     other = other_kind(clf)
-    what = "the same network" if other is None else f"another network, a {other},"
+    what = "the same network" if other is None else f"another network, {with_article(other)},"
     with threads(clf.threads_):
         seed = seed_from(clf.random_state)
         return clf.train_network(clf.without_symmetry(), examples, seed, f"{what} without the symmetry")[0]

@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup
 from torch import nn
 
-from invariantnet._system.words import count_words
+from invariantnet._system.words import count_words, with_article
 from invariantnet.estimator.persistence import ModelRecord
 from invariantnet.inference.kinds import kind_of
 from invariantnet.metrics import CalibrationBin
@@ -116,6 +116,7 @@ def render(subject: Subject) -> str:
         words=both_names,
         plain=plain_name,
         count_words=count_words,
+        with_article=with_article,
         headline=wording.headline(posterior, model.chosen),
         meaning=wording.meaning(posterior),
         steps=wording.next_steps(posterior, model.chosen),

@@ -1,5 +1,6 @@
 """What a page says first: the verdict, what it means, and what to do with it, without group theory."""
 
+from invariantnet._system.words import with_article
 from invariantnet.estimator.persistence import ModelRecord
 from invariantnet.inference.posterior import PARTIAL, SymmetryPosterior
 from invariantnet.nn.symmetrized import SAMPLED
@@ -108,7 +109,7 @@ def network_names(chosen: str, other: str | None = None) -> dict[str, str]:
         other: Kind of network that the baseline is, if it is another one.
     """
     named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
-    same = "the same network" if other is None else f"a {other}"
+    same = "the same network" if other is None else with_article(other)
     return {"chosen": named, "baseline": f"{same} without the symmetry"}
 
 
@@ -121,12 +122,12 @@ def baseline(backbone: str, other: str | None) -> str:
     """
     if other is None:
         return (
-            f"Beside it is the baseline: the same kind of network, a {backbone}, without the symmetry, trained in "
-            "the same way on the same examples."
+            f"Beside it is the baseline: the same kind of network, {with_article(backbone)}, without the "
+            "symmetry, trained in the same way on the same examples."
         )
     return (
-        f"Beside it is the baseline: a {other} without the symmetry, trained on the same examples. It is of "
-        f"another kind, because a {backbone} always has the symmetry."
+        f"Beside it is the baseline: {with_article(other)} without the symmetry, trained on the same examples. "
+        f"It is of another kind, because {with_article(backbone)} always has the symmetry."
     )
 
 
