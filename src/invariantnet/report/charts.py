@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from markupsafe import Markup, escape
 
@@ -14,8 +15,9 @@ LABEL, RIGHT = 105, 140
 """Room for the names right of lines, and for the numbers right of bars."""
 ROW = 44
 """Height of a bar with its label above it and the gap below it."""
-LONGEST = 54
-"""Characters of a label above a bar that fit into the width of a chart, in the larger letters of a phone too."""
+LONGEST, LINE = 54, 16
+"""Characters of a label above a bar that fit into the width of a chart, in the larger letters of a phone too; and
+height of a line of them."""
 LEFT = 60
 """Room for the numbers left of lines."""
 
@@ -52,35 +54,38 @@ def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> 
         The chart.
     """
     scale = _Axis(low, high, 4, WIDTH - RIGHT)
-    body = []
-    for i, row in enumerate(rows):
-        y = 8 + i * ROW
-        start, end = sorted((scale(0), scale(row.value)))
-        body.append(
-            Markup(
-                '<text x="4" y="{}">{}</text><rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" '
-                'class="bar{}"/><text x="{}" y="{}" class="value">{}</text>'
-            ).format(
-                y + 8,
-                row.label if len(row.label) <= LONGEST else f"{row.label[: LONGEST - 1]}…",
-                start,
-                y + 14,
-                max(end - start, 1.0),
-                ROW - 28,
-                " strong" if row.strong else "",
-                WIDTH - RIGHT + 8,
-                y + 27,
-                row.text,
-            )
+    body, y = [], 8
+    for row in rows:
+        for line in wrap(row.label, LONGEST):
+            body.append(Markup('<text x="4" y="{}">{}</text>').format(y + 8, line))
+            y += LINE
+        y += ROW - LINE
+        body.append(_bar(row, scale, y - 30))
+    return _svg(body, y + 8, alt)
+
+
+def _bar(row: Bar, scale: "_Axis", y: int) -> Markup:
+    """One bar below its label, with its number at the right."""
+    start, end = sorted((scale(0), scale(row.value)))
+    drawn = Markup(
+        '<rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" class="bar{}"/>'
+        '<text x="{}" y="{}" class="value">{}</text>'
+    ).format(
+        start,
+        y,
+        max(end - start, 1.0),
+        ROW - 28,
+        " strong" if row.strong else "",
+        WIDTH - RIGHT + 8,
+        y + 13,
+        row.text,
+    )
+    if row.spread > 0:
+        left, right = scale(row.value - row.spread), scale(row.value + row.spread)
+        drawn += Markup('<path d="M{:.1f} {}H{:.1f}M{:.1f} {}v10M{:.1f} {}v10" class="whisker"/>').format(
+            left, y + 8, right, left, y + 3, right, y + 3
         )
-        if row.spread > 0:
-            left, right = scale(row.value - row.spread), scale(row.value + row.spread)
-            body.append(
-                Markup('<path d="M{:.1f} {}H{:.1f}M{:.1f} {}v10M{:.1f} {}v10" class="whisker"/>').format(
-                    left, y + 22, right, left, y + 17, right, y + 17
-                )
-            )
-    return _svg(body, 16 + ROW * len(rows), alt)
+    return drawn
 
 
 def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
