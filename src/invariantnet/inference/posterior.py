@@ -122,8 +122,9 @@ class SymmetryPosterior:
     def favourite(self) -> str:
         """The most probable hypothesis of the most probable kind: the rungs of a ladder are one kind."""
         kinds = probabilities_of_kinds(self.names, self.probabilities)
-        best = max(best_of_each_kind(self.names, self.probabilities), key=lambda k: kinds[kind_of(self.names[k])])
-        return self.names[best]
+        each = best_of_each_kind(self.names, self.probabilities)
+        # Where nothing was learned all are equal but for rounding: then it is the first, no symmetry.
+        return self.names[max(each, key=lambda k: round(kinds[kind_of(self.names[k])], 9))]
 
     @property
     def accepted(self) -> str:
@@ -166,6 +167,12 @@ class SymmetryPosterior:
         return "decisive" if best >= DECISIVE else "strong" if best >= STRONG else "inconclusive"
 
     @property
+    def found(self) -> str:
+        """The most probable kind of symmetry in words, and how far its ranges reach."""
+        kind = kind_of(self.favourite)
+        return f"{both_names(kind)}{self._reach(kind)}"
+
+    @property
     def verdict(self) -> str:
         """One sentence."""
         if not self.learned:
@@ -177,8 +184,7 @@ class SymmetryPosterior:
             return f"{NOT_COMPARED}: {both_names(self.favourite)} was the only candidate{self._why_alone()}"
         kinds = probabilities_of_kinds(self.names, self.probabilities)
         (name, p), *others = sorted(kinds.items(), key=lambda each: -each[1])
-        found = f"{both_names(name)}{self._reach(name)}"
-        sentence = f"{self.strength}: {found}, with probability {p:.3f} after {self.examples:,} predictions"
+        sentence = f"{self.strength}: {self.found}, with probability {p:.3f} after {self.examples:,} predictions"
         if any(self.ranges[family].costs_beyond for family in self._families(name)):
             sentence += "; larger ones cost accuracy"
         if self.strength == PARTIAL:
@@ -203,7 +209,7 @@ class SymmetryPosterior:
                 f"pass more examples: {self.examples:,} predictions were not enough to learn from",
                 "say what an input is, if images or sequences are stored as plain columns: input_shape=(28, 28) "
                 "or --shape 28,28 lets convolutions compete",
-                "pass a network of your own that suits such data: backbone=…",
+                "pass a network of your own that suits such data, with backbone= or --backbone",
             )
         if self.strength == PARTIAL:
             named, refuting = plain_name(self.favourite), " and ".join(self.refuted_by[self.favourite])

@@ -45,9 +45,9 @@ class RangePosterior:
         """Whether larger values were compared and are improbable."""
         return self.interval[1] < self.values[-1]
 
-    def with_unit(self, value: float) -> str:
-        """A value in two digits, with its unit."""
-        number = f"{float(f'{value:.2g}'):g}"
+    def with_unit(self, value: float, digits: int = 2) -> str:
+        """A value with its unit, in two digits, because no more are known; rungs of a ladder have three."""
+        number = f"{float(f'{value:.{digits}g}'):g}"
         if self.factor:
             return f"×{number}"
         return f"{number}{self.unit}" if self.unit in ("", "°") else f"{number} {self.unit}"

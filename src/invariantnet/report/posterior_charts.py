@@ -18,7 +18,7 @@ SHORTEST_AXIS = 50.0
 def posterior_chart(posterior: SymmetryPosterior) -> Markup:
     """Draw how probable each hypothesis is."""
     rows = [
-        charts.Bar(both_names(name), p, f"{p:.3f}", strong=name == posterior.favourite)
+        charts.Bar(both_names(name), p, f"{p:.3f}", strong=posterior.learned and name == posterior.favourite)
         for name, p in zip(posterior.names, posterior.probabilities, strict=True)
     ]
     return charts.bars(rows, "Posterior: " + _listed(rows))
@@ -36,7 +36,7 @@ def evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
             factor,
             f"{'≤ ' if name in posterior.dropped else ''}{factor:.1f}{f' ± {spread:.1f}' if several else ''}",
             spread,
-            name == posterior.favourite,
+            posterior.learned and name == posterior.favourite,
         )
         for name, factor, spread in zip(posterior.names, factors, posterior.log_evidence_spread, strict=True)
     ]
@@ -104,7 +104,7 @@ def _reach(found: RangePosterior) -> str:
 def _range_chart(found: RangePosterior) -> Markup:
     best = max(found.log_evidence)
     points = tuple((float(k), value - best) for k, value in enumerate(found.log_evidence))
-    ticks = ["none", *(found.with_unit(value) for value in found.values[1:])]
+    ticks = ["none", *(found.with_unit(value, 3) for value in found.values[1:])]
     alt = f"Log evidence against the best, by the largest {found.family}: " + ", ".join(
         f"{tick} {value:.1f}" for tick, (_, value) in zip(ticks, points, strict=True)
     )

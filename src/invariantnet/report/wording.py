@@ -21,8 +21,8 @@ def headline(posterior: SymmetryPosterior, chosen: str) -> str:
     """
     if not posterior.learned:
         return "No network has learned to predict the labels, so they say nothing about symmetries."
-    p, named = posterior.certainty, both_names(posterior.favourite)
-    found = f"{named}, with probability {p:.3f}" if p < CERTAIN else named
+    p = posterior.certainty
+    found = f"{posterior.found}, with probability {p:.3f}" if p < CERTAIN else posterior.found
     if posterior.strength == "inconclusive":
         return f"The data does not decide: {found} is the favourite."
     if posterior.strength == PARTIAL:

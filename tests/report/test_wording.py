@@ -1,0 +1,69 @@
+"""What the page says first, and how its charts name what was compared."""
+
+import re
+from dataclasses import replace
+
+from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.range_posterior import RangePosterior
+from invariantnet.report.charts import LONGEST, Bar, bars
+from invariantnet.report.posterior_charts import posterior_chart, range_charts
+from invariantnet.report.wording import headline, meaning
+
+LADDER = RangePosterior(
+    family="rotation",
+    values=(0.0, 90.0, 135.0),
+    probabilities=(0.0, 0.7, 0.3),
+    log_evidence=(-60.0, -20.0, -21.0),
+    median=110.0,
+    interval=(80.0, 130.0),
+    unit="°",
+    factor=False,
+)
+TURNS = SymmetryPosterior(
+    names=("trivial", "rotation:90", "rotation:135"),
+    orders=(1, 7, 13),
+    probabilities=(0.0, 0.7, 0.3),
+    log_evidence=(-60.0, -20.0, -21.0),
+    log_evidence_spread=(1.0, 1.0, 1.0),
+    examples=400,
+    ranges={"rotation": LADDER},
+)
+LONG = "reversal+sign+cyclic"
+NOISE = SymmetryPosterior(
+    names=("trivial", "reversal", LONG),
+    orders=(1, 2, 48),
+    probabilities=(1 / 3, 1 / 3 - 1e-12, 1 / 3 + 1e-12),
+    log_evidence=(-50.0, -50.0, -49.0),
+    log_evidence_spread=(0.0, 0.0, 0.0),
+    examples=40,
+    learned=False,
+)
+
+
+def test_a_range_is_told_with_its_interval_and_not_as_the_rung_that_was_built_in():
+    said = headline(TURNS, "rotation:90")
+    assert said == "The data is symmetric under rotations (rotation), up to about 110°, between 80° and 130°."
+
+
+def test_rungs_of_a_ladder_are_not_rounded():
+    [(_, chart)] = range_charts(TURNS)
+    assert ">135°<" in chart
+
+
+def test_where_nothing_was_learned_nothing_is_favoured():
+    assert NOISE.favourite == "trivial", "the safe one of equals"
+    assert "No network" in headline(NOISE, "trivial")
+    assert "guess" in meaning(NOISE)
+    assert "strong" not in posterior_chart(NOISE)
+    assert "strong" in posterior_chart(replace(NOISE, learned=True))
+
+
+def test_long_names_are_on_several_lines_and_whole():
+    chart = posterior_chart(NOISE)
+    lines = re.findall(r'<text x="4" y="(\d+)">([^<]*)<', chart)
+    assert max(len(text) for _, text in lines) <= LONGEST
+    said = " ".join(text for _, text in lines)
+    assert f"({LONG})" in said
+    heights = [int(y) for y, _ in lines]
+    assert heights == sorted(set(heights)), "one below the other"
+    assert bars([Bar("short", 1.0, "1")], "").count("<text") == 2
