@@ -47,6 +47,16 @@ def test_check_invariance_measures_the_largest_deviation():
     )
 
 
+def test_check_invariance_takes_what_estimators_take():
+    """Arrays, and inputs in their shape."""
+    turns, network = inv.symmetry("rot90", shape=(2, 2)), torch.nn.Linear(4, 1)
+    images = np.random.default_rng(0).random((3, 2, 2), np.float32)
+    found = inv.check_invariance(network, turns, torch.from_numpy(images.reshape(3, 4)))
+    assert found > 0
+    assert inv.check_invariance(network, turns, images) == found
+    assert inv.check_invariance(network, turns, images.reshape(3, 4)) == found
+
+
 def test_square_roots_of_unity_leave_nothing_but_the_axis():
     group = Group.from_matrices([np.block([[rotation(2 * np.pi / 5), np.zeros((2, 1))], [np.zeros((1, 2)), 1.0]])])
     np.testing.assert_allclose(

@@ -115,7 +115,9 @@ def complement_basis(group: Group, dtype: torch.dtype | None = None) -> Float[Te
 
 @torch.no_grad()
 def check_invariance(
-    function: Callable[[Tensor], Any], symmetry: Group | Range, x: Shaped[Tensor, "*batch dim"]
+    function: Callable[[Tensor], Any],
+    symmetry: Group | Range,
+    x: Shaped[Tensor, "*batch dim"] | Shaped[np.ndarray, "*batch dim"],
 ) -> float:
     """Measure how far a function is from being invariant.
 
@@ -125,7 +127,7 @@ def check_invariance(
     Args:
         function: Function of a batch of inputs, such as a network.
         symmetry: The group or range.
-        x: Inputs to try.
+        x: Inputs to try, a tensor or an array; they may have the shape of the symmetry instead of flat rows.
 
     Returns:
         The largest `|f(T x) - f(x)|` over the symmetry and the batch; 0 for an invariant function.
@@ -138,6 +140,9 @@ def check_invariance(
         >>> check_invariance(lambda x: x[..., 0], symmetry("rot90", shape=(2, 2)), x)
         3.0
     """
+    x = torch.as_tensor(x)
+    if x.shape[-1] != symmetry.dim:
+        x = x.reshape(-1, symmetry.dim)
     if isinstance(symmetry, Range):
         return deviation(function, symmetry, x.reshape(-1, symmetry.dim)).largest
     group = symmetry
