@@ -7,7 +7,7 @@ import pytest
 
 from invariantnet import InvariantClassifier
 from invariantnet.estimator import fitting
-from invariantnet.inference import SymmetryPosterior
+from invariantnet.inference import SymmetryPosterior, climbing
 
 pytestmark = pytest.mark.usefixtures("module_unchecked")
 X = np.random.default_rng(0).normal(size=(40, 9 * 9))
@@ -46,6 +46,18 @@ def test_the_favourite_is_joined_until_no_join_is_favoured(monkeypatch):
     assert {"shifts+hflip", "shifts+d4"} <= judge.compared[1]
     assert judge.compared[0] < judge.compared[1] < judge.compared[-1]
     assert clf.posterior_.names == tuple(g.name for g in clf.candidates_)
+
+
+def test_joins_that_cost_too_much_are_named_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(climbing, "MOST_JOINED", 8)
+    judge = Judge({"shifts": -50.0, "vflip": -150.0, "flips": -150.0, "rot180": -150.0, "d4": -150.0})
+    found = compare(monkeypatch, judge).posterior_
+    assert len(judge.compared) == 1
+    assert "shifts+hflip" in found.left_out
+    assert "shifts+vflip" not in found.left_out, "refuted"
+    said = found.left_out_words
+    assert "to ask for it, pass symmetries=['shifts', 'hflip'], or --symmetries shifts,hflip." in said
+    assert "shifts+hflip" not in compare(monkeypatch, judge, joins=False).posterior_.left_out
 
 
 def test_a_refuted_candidate_is_not_joined(monkeypatch):

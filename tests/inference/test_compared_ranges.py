@@ -8,7 +8,8 @@ import torch
 from problems import BRIEF
 
 import invariantnet as inv
-from invariantnet.inference.hypotheses import Hypothesis, candidates, left_out
+from invariantnet.inference.climbing import left_out
+from invariantnet.inference.hypotheses import Hypothesis, candidates
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.standings import Contest

@@ -20,7 +20,8 @@ from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
 from invariantnet.inference.cache import ScoreCache
-from invariantnet.inference.hypotheses import Hypothesis, compared_units, left_out, with_joins_of
+from invariantnet.inference.climbing import left_out, with_joins_of
+from invariantnet.inference.hypotheses import Hypothesis, compared_units
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import UNFROZEN
 from invariantnet.inference.prices import predict_moved
@@ -89,7 +90,8 @@ class Fitter(NetworkMaker):
                 if not (new := self._join_the_favourite()):
                     break
                 self._race(compared, seed, cache, new)
-        others = left_out(self.symmetries, self.candidates_, self.input_shape_)
+        evidence = self.posterior_.log_evidence if self.joins else ()
+        others = left_out(self.symmetries, self.candidates_, self.input_shape_, evidence)
         self.posterior_ = replace(self.posterior_, left_out=others)
         if self.second_opinion:
             self._ask_for_a_second_opinion(compared, seed)
@@ -149,8 +151,7 @@ class Fitter(NetworkMaker):
         copies = Copies.of(symmetries)
         with computing_in(self.precision, examples.device):
             about = self.backbone.digest(self.input_shape_)
-        folder = getattr(cache, "folder", None)
-        if folder is None:
+        if (folder := getattr(cache, "folder", None)) is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="invariantnet")
             folder = self._scratch.name
         folder = Path(folder) / f"{copies.digest}-{about}-{self.fingerprint_[:16]}"
@@ -168,8 +169,7 @@ class Fitter(NetworkMaker):
     def _forget_features(self) -> None:
         """Remove the features of copies, unless they are kept to resume."""
         self.__dict__.pop("_seen", None)
-        scratch: tempfile.TemporaryDirectory[str] | None = self.__dict__.pop("_scratch", None)
-        if scratch is not None:
+        if scratch := self.__dict__.pop("_scratch", None):
             scratch.cleanup()
 
     def _ask_for_a_second_opinion(self, compared: "_Compared", seed: int) -> None:
@@ -293,8 +293,7 @@ class Fitter(NetworkMaker):
 
     def _fit_paper(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = self.trainings.final
-        steps = config.steps(len(examples))
-        with training_bar(steps, "the paper's network", visible=self.verbose > 0) as on_step:
+        with training_bar(config.steps(len(examples)), "the paper's network", visible=self.verbose > 0) as on_step:
             self.network_, self.history_ = train(self.make_final_network, examples, config, seed, on_step=on_step)
         layer = next(m for m in self.network_.modules() if isinstance(m, InvariantLinear))
         by_name = dict(zip(layer.names, layer.probabilities.tolist(), strict=True))

@@ -21,7 +21,7 @@ from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import groups_suited_to
-from invariantnet.symmetries.named import join, ladder, ladders_for
+from invariantnet.symmetries.named import join, ladder
 from invariantnet.symmetries.named import symmetry as named_symmetry
 from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.symmetries.reynolds import reynolds_operator
@@ -33,11 +33,6 @@ MAX_HYPOTHESES = 32
 MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
 """Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
 large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
-MOST_JOINED = 4096
-"""Numbers in all copies of an input up to which `auto` joins its favourite with others: 16×16 pixels with
-all symmetries of the square and shifts. Beyond, a join takes seconds to find and minutes to compare."""
-REFUTED = 10.0
-"""Nats by which a part of a group must predict better than the group: then no join with it is tried."""
 
 MOST_INPUTS_IN_COMPANY = 128
 """Numbers per input up to which a second network beside the first costs less than half of it, for an MLP."""
@@ -89,15 +84,6 @@ def _meant(name: str | AnySymmetry, shape: tuple[int, ...]) -> Sequence[AnySymme
     if any(part.strip() in FAMILIES for part in name.split("+")):
         return ladder(name, shape)
     return [named_symmetry(name, shape)]
-
-
-def left_out(asked: Asked, compared: Sequence[AnySymmetry], shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Name what `"auto"` does not compare: groups that no example can refute, and ranges that act on the shape."""
-    if not isinstance(asked, str) or asked != "auto":
-        return ()
-    ranges = {e.family.name for s in compared if isinstance(s, Range) for e in s.extents}
-    groups = [g.name for g in groups_suited_to(shape) if all(g != s for s in compared)]
-    return (*groups, *(name for name in ladders_for(shape) if name not in ranges))
 
 
 def _with_quick_joins(every: Sequence[Group], shape: tuple[int, ...], *, joins: bool) -> list[Group]:
@@ -189,7 +175,7 @@ def _told_apart_by_means(symmetries: Sequence[AnySymmetry]) -> list[AnySymmetry]
     larger group.
     """
     largest: dict[bytes, AnySymmetry] = {}
-    for symmetry in sorted((s for s in symmetries if isinstance(s, Group)), key=_rank):
+    for symmetry in sorted((s for s in symmetries if isinstance(s, Group)), key=rank):
         largest[reynolds_operator(symmetry).round(decimals=6).numpy().tobytes()] = symmetry
     return list(largest.values())
 
@@ -279,64 +265,26 @@ def with_joins(
             )
         waiting.append(candidate)
 
-    for symmetry in sorted(symmetries, key=_rank):
+    for symmetry in sorted(symmetries, key=rank):
         add(symmetry)
     while waiting:
         candidate = waiting.pop(0)
         found.append(candidate)
         for other in found[1:-1] if closed else ():
-            add(join(*sorted((candidate, other), key=_rank)))
-    return sorted(found, key=_rank)
-
-
-def with_joins_of(
-    favourite: Group, groups: Sequence[Group], log_evidence: Sequence[float], limit: int = MAX_HYPOTHESES
-) -> list[Group]:
-    """Join a favourite with every other candidate that may be true: one step upwards in the lattice of groups.
-
-    A candidate is refuted if one of its own subgroups predicts clearly better. Then no join with it can be true.
-
-    Args:
-        favourite: The group to go up from.
-        groups: All groups that were compared.
-        log_evidence: Log evidence of each.
-        limit: Largest number of groups, joins included.
-
-    Returns:
-        The groups and the joins that are not among them, sorted by size; without joins that need too many copies.
-
-    Example:
-        >>> from invariantnet import symmetry
-        >>> groups = [symmetry(n, shape=(4, 4)) for n in ("trivial", "hflip", "vflip", "shifts")]
-        >>> [g.name for g in with_joins_of(groups[3], groups, [-100.0, -99.0, -200.0, -50.0])]
-        ['trivial', 'hflip', 'vflip', 'shifts', 'shifts+hflip']
-    """
-    found = list(groups)
-    if favourite.dim > MOST_JOINED or favourite.order == 1:
-        return found
-    by_name = {g.name: evidence for g, evidence in zip(groups, log_evidence, strict=True)}
-    for group in sorted(groups, key=_rank):
-        parts = [g for g in groups if g.order < group.order and g <= group]
-        refuted = any(by_name[part.name] - by_name[group.name] > REFUTED for part in parts)
-        if len(found) < limit and not refuted and not group <= favourite:
-            smaller, larger = sorted((favourite, group), key=_rank)
-            joined = join(larger, smaller)
-            if isinstance(joined, Group) and all(joined != g for g in found) and _copied(joined) <= MOST_JOINED:
-                found.append(joined)
-    return sorted(found, key=_rank)
-
-
-def _copied(group: Group) -> int:
-    """Count the numbers in all copies of an input that the network of a group makes."""
-    part = native_part(group, group.shape or (group.dim,))
-    return group.dim * group.copies // (1 if part is None else part.order)
+            add(join(*sorted((candidate, other), key=rank)))
+    return sorted(found, key=rank)
 
 
 def _trivial(like: AnySymmetry) -> Group:
     return Group(TRIVIAL, np.arange(like.dim)[None], like.shape, known_order=1)
 
 
-def _rank(symmetry: AnySymmetry) -> tuple[bool, int, bool, str, float]:
+def rank(symmetry: AnySymmetry) -> tuple[bool, int, bool, str, float]:
+    """Sort key of symmetries: groups before ranges, and by size.
+
+    Args:
+        symmetry: A symmetry.
+    """
     # At equal order a single name goes before a join, so that of equal groups the plainer name stays.
     if isinstance(symmetry, Group):
         return (False, symmetry.order, "+" in symmetry.name, symmetry.name, 0.0)

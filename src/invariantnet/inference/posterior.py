@@ -1,5 +1,6 @@
 """The answer: a posterior over hypotheses, and a verdict in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -111,7 +112,7 @@ class SymmetryPosterior:
     ranges: dict[str, RangePosterior] = field(default_factory=dict)
     """How far each family of ranges reaches, by its name."""
     left_out: tuple[str, ...] = ()
-    """What `auto` did not compare: ranges, and groups that no example can refute."""
+    """What `auto` did not compare: costly joins of the favourite, groups that no example can refute, ranges."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
     """Log probability of every label that every hypothesis predicted, by equally many networks of each; in memory
     only, as its `counts`."""
@@ -252,18 +253,19 @@ class SymmetryPosterior:
     @property
     def left_out_words(self) -> str:
         """What `auto` left out, and how to ask for a range; empty if it left out nothing."""
-        ranges = [name for name in self.left_out if name in FAMILIES]
-        if len(self.names) == 1:
+        if len(self.names) == 1 or not self.left_out:
             return ""  # the verdict says why
-        if not ranges:
-            return f"Not compared: {', '.join(self.left_out)}." if self.left_out else ""
-        group, first = self.accepted, ranges[0]
-        beside = group != TRIVIAL and self.orders[self.names.index(group)] <= MOST_BESIDE
-        asked = [group, first] if beside else [first]
-        return (
-            f"Not compared: {', '.join(self.left_out)}. To ask how far {first} reaches, pass symmetries={asked}, "
-            f"or --symmetries {','.join(asked)}."
-        )
+        ranges = [name for name in self.left_out if name in FAMILIES]
+        joins = [name for name in self.left_out if name.startswith(f"{self.favourite}+")]
+        said = f"Not compared: {', '.join(self.left_out)}."
+        if joins:
+            asked = joins[0].split("+")
+            said += f" {joins[0]} would take long on inputs of this size: to ask for it, {_passing(asked)}."
+        if ranges:
+            group, first = self.accepted, ranges[0]
+            beside = group != TRIVIAL and self.orders[self.names.index(group)] <= MOST_BESIDE
+            said += f" To ask how far {first} reaches, {_passing([group, first] if beside else [first])}."
+        return said
 
     def _families(self, kind: str) -> list[str]:
         """Families of ranges that a kind of symmetry has."""
@@ -342,3 +344,7 @@ class SymmetryPosterior:
             affordable, key=lambda price: (price.order, price.size, -price.nats_per_example), default=None
         )
         return largest.name if largest else self.favourite
+
+
+def _passing(symmetries: Sequence[str]) -> str:
+    return f"pass symmetries={[*symmetries]}, or --symmetries {','.join(symmetries)}"
