@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import invariantnet as inv
 from invariantnet.inference.bootstrap import bootstrap_probabilities, network_spread
-from invariantnet.inference.kinds import log_prior_of_kinds, kind_of, probabilities_of_kinds
+from invariantnet.inference.kinds import kind_of, log_prior_of_kinds, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import quantile, range_posteriors
 
