@@ -46,6 +46,52 @@ class LogPosteriors(LogPosterior):
         return {"log_likelihood": weighted.sum() / len(x)}
 
 
+@dataclass(frozen=True, eq=False)
+class Company:
+    """Networks that are trained as one.
+
+    Args:
+        networks: The whole networks.
+        trainable: What is left to train of each, where copies of inputs are made beforehand.
+        stack: The same as one network.
+        examples: One example of every network in each row.
+        objective: What training maximises.
+    """
+
+    networks: Sequence[nn.Module]
+    trainable: Sequence[nn.Module]
+    stack: Stack
+    examples: Examples
+    objective: LogPosteriors
+
+    @classmethod
+    def of(cls, pupils: Sequence[Pupil], config: Training, likelihood: Likelihood) -> "Company | None":
+        """Make networks and put them side by side.
+
+        Args:
+            pupils: The networks.
+            config: How all of them are trained.
+            likelihood: Log density of the targets.
+
+        Returns:
+            The company; None if they have to be trained one after another.
+        """
+        if (
+            len({len(pupil.examples) for pupil in pupils}) > 1
+            or config.validation
+            or config.precision != "32-true"
+        ):
+            return None
+        networks, learned = zip(*map(_ready, pupils), strict=True)
+        trainable, examples = zip(*map(prepared, networks, learned), strict=True)
+        # What is left to train has no inputs or symmetries of its own, so that networks differ in weights alone.
+        alike = all(rest is not whole for rest, whole in zip(trainable, networks, strict=True))
+        stack = Stack.of(trainable) if alike else None
+        if stack is None:
+            return None
+        return cls(networks, trainable, stack, _rows(examples), LogPosteriors(stack, len(examples[0]), likelihood))
+
+
 def train_side_by_side(pupils: Sequence[Pupil], config: Training, likelihood: Likelihood) -> list[nn.Module]:
     """Train several networks as one, where they have one architecture, or one after another.
 
@@ -57,20 +103,13 @@ def train_side_by_side(pupils: Sequence[Pupil], config: Training, likelihood: Li
     Returns:
         The trained networks in evaluation mode.
     """
-    together = len(pupils) > 1 and config.validation == 0 and config.precision == "32-true"
-    if together and len({len(pupil.examples) for pupil in pupils}) == 1:
-        networks, learned = zip(*(_ready(pupil) for pupil in pupils), strict=True)
-        trainable, examples = zip(*map(prepared, networks, learned), strict=True)
-        # What is left to train has no inputs or symmetries of its own, so that networks differ in weights alone.
-        alike = all(rest is not whole for rest, whole in zip(trainable, networks, strict=True))
-        stack = Stack.of(trainable) if alike else None
-        if stack is not None:
-            with seeded(BATCHES):
-                objective = LogPosteriors(stack, len(examples[0]), likelihood)
-                TrainingRun(objective, _rows(examples), examples[0][:0], config, None, ()).run()
-            stack.copy_to(trainable)
-            return [network.eval() for network in networks]
-    return [train(p.make_network, p.examples, config, p.seed, likelihood=likelihood)[0] for p in pupils]
+    company = Company.of(pupils, config, likelihood) if len(pupils) > 1 else None
+    if company is None:
+        return [train(p.make_network, p.examples, config, p.seed, likelihood=likelihood)[0] for p in pupils]
+    with seeded(BATCHES):
+        TrainingRun(company.objective, company.examples, company.examples[:0], config, None, ()).run()
+    company.stack.copy_to(company.trainable)
+    return [network.eval() for network in company.networks]
 
 
 def _ready(pupil: Pupil) -> tuple[nn.Module, Examples]:
