@@ -7,7 +7,8 @@ import traceback
 from pathlib import Path
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["invariantnet.estimator", "invariantnet.app.runs"])
+# The first optimizer of a process loads torch._dynamo, which takes two seconds.
+CONTEXT.set_forkserver_preload(["invariantnet.estimator", "invariantnet.app.runs", "torch._dynamo"])
 
 
 def run_code(code: str, folder: Path) -> tuple[int, str, str]:
