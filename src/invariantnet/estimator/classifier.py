@@ -81,7 +81,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     >>> import invariantnet as inv
     >>> data = inv.datasets.load("digits:flipped")
     >>> clf = InvariantClassifier(["flips"], input_shape=(8, 8), n_networks=1, epochs=10, random_state=0)
-    >>> clf.fit(data.x_train, data.y_train).symmetry_.name
+    >>> clf.fit(data.x_train[:500], data.y_train[:500]).symmetry_.name
     'flips'
 
     """
