@@ -28,7 +28,7 @@ FIT = [
     "--examples",
     "61",
     "--backbone",
-    "mlp",
+    "plain mlp",
     "--hidden",
     "16",
     "--n-networks",
