@@ -49,9 +49,10 @@ def test_contents_and_metadata(wheel):
 
 
 def test_works_outside_the_repository(wheel, tmp_path):
-    venv.create(tmp_path / "new", with_pip=True)
+    venv.create(tmp_path / "new")
     python = tmp_path / "new/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", python)
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, cwd=tmp_path)
     # Its dependencies are those of this environment; its own code is not.
     (own,) = (tmp_path / "new/lib").glob("python*/site-packages")
     (own / "dependencies.pth").write_text(site.getsitepackages()[0])
