@@ -19,7 +19,9 @@ TRUTH = inv.Group.from_permutations([[1, 0, 2, 3], [1, 2, 0, 3]])
 
 
 def fast(cls, **more):
-    return cls(symmetries="discover", backbone="mlp", n_networks=1, hidden=8, epochs=3, random_state=0, **more)
+    return cls(
+        symmetries="discover", backbone="plain mlp", n_networks=1, hidden=8, epochs=3, random_state=0, **more
+    )
 
 
 @pytest.fixture(scope="module")
