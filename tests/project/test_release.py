@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -27,6 +28,14 @@ def test_changelog_lists_releases_from_new_to_old():
     assert versions == sorted(versions, reverse=True)
     assert days == sorted(days, reverse=True)
     assert set(re.findall(r"^### (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)) <= KINDS
+
+
+def test_no_change_belongs_to_two_releases():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    entries = [entry for entry in re.split(r"^(?=- )|\n\n", text, flags=re.MULTILINE) if entry.startswith("- ")]
+    repeated = [entry for entry, count in Counter(entry.strip() for entry in entries).items() if count > 1]
+    assert len(entries) > 100
+    assert not repeated
 
 
 def test_citation_names_the_last_release():
