@@ -19,8 +19,8 @@ from studies.framework.registry import NAMES, load
 TEMPLATES = Path(__file__).parent
 """Where the templates are."""
 PAGES = (
-    "reproduction", "figures", "naming", "honesty", "examples", "doubts", "second-opinion", "mixture", "corrected",
-    "truth", "ranges", "discovered", "backbones", "speed", "reliability",
+    "reproduction", "figures", "naming", "honesty", "examples", "uncertainty", "second-opinion", "mixture",
+    "corrected", "truth", "ranges", "discovered", "backbones", "speed", "reliability",
 )  # fmt: skip
 """Names of the templates, and of the pages in `docs/`."""
 
