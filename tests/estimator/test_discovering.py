@@ -7,6 +7,8 @@ import invariantnet as inv
 from invariantnet.discovery.evidence import Evidence
 from invariantnet.estimator.discovering import groups_to_compare
 
+pytestmark = pytest.mark.usefixtures("module_unchecked")
+
 
 def exchangeable(n, seed=0):
     """Labels that depend on three inputs alike, and on the fourth in another way."""
@@ -25,7 +27,7 @@ def fast(cls, **more):
 
 
 @pytest.fixture(scope="module")
-def fitted():
+def fitted(module_unchecked):
     x, y = exchangeable(240)
     return fast(inv.InvariantRegressor).fit(x, y), x
 

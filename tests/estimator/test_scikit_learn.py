@@ -16,11 +16,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 
+pytestmark = pytest.mark.usefixtures("module_unchecked")
 SMALL = {"symmetries": ["sign"], "hidden": 32, "n_networks": 1, "epochs": 60}
 
 
 @parametrize_with_checks([InvariantClassifier(**SMALL), InvariantRegressor(**SMALL)])
-@pytest.mark.usefixtures("quick_comparison", "annotations_unchecked")
+@pytest.mark.usefixtures("quick_comparison")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -31,7 +32,7 @@ FLIPS = InvariantClassifier(["flips"], (8, 8), hidden=32, n_networks=1, epochs=2
 
 
 @pytest.fixture(scope="module")
-def fitted():
+def fitted(module_unchecked):
     with quickly_compared():
         return clone(FLIPS).fit(X, Y)
 
