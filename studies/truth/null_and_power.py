@@ -1,4 +1,4 @@
-"""Does the verdict claim symmetries that are not there, and name those that are? Random teachers and their twins.
+"""Does the verdict claim symmetries that are absent, and name the true ones? Random teachers and their twins.
 
 A teacher is a random network of 32 tanh units on Gaussian inputs; its twin is the same network averaged over a
 group. Labels are classes (two or three, by quantiles) or numbers, both with noise. These seeds are for reporting:
