@@ -28,17 +28,41 @@ class CalibrationBin:
 
 
 def accuracy(p: Probabilities, y: Labels) -> float:
-    """Compute the share of the labels that have the largest probability."""
+    """Compute the share of the labels that have the largest probability.
+
+    Args:
+        p: Predicted probabilities, one row per example.
+        y: Labels.
+
+    Returns:
+        The share, between 0 and 1.
+    """
     return float((p.argmax(1) == y).mean())
 
 
 def log_likelihood(p: Probabilities, y: Labels) -> float:
-    """Compute the mean log probability of the labels, in nats; 0 is perfect."""
+    """Compute the mean log probability of the labels.
+
+    Args:
+        p: Predicted probabilities, one row per example.
+        y: Labels.
+
+    Returns:
+        Nats per label; 0 is perfect.
+    """
     return float(np.log(np.maximum(_of_labels(p, y), SMALLEST_PROBABILITY)).mean())
 
 
 def brier(p: Probabilities, y: Labels) -> float:
-    r"""Compute the mean of $\sum_c (p_c - [y = c])^2$; 0 is perfect, 2 the worst."""
+    r"""Compute the Brier score, the mean of $\sum_c (p_c - [y = c])^2$.
+
+    Args:
+        p: Predicted probabilities, one row per example.
+        y: Labels.
+
+    Returns:
+        The score; 0 is perfect, 2 the worst.
+    """
     return float((p**2).sum(1).mean() - 2 * _of_labels(p, y).mean() + 1)
 
 
@@ -79,7 +103,14 @@ def calibration_error(p: Probabilities, y: Labels, bins: int = BINS) -> float:
 
 
 def entropy(p: Float[np.ndarray, "... classes"]) -> Float[np.ndarray, "..."]:
-    r"""Compute $-\sum_c p_c \log p_c$ in nats: 0 if one class is certain."""
+    r"""Compute the entropy $-\sum_c p_c \log p_c$.
+
+    Args:
+        p: Probabilities, with the classes along the last axis.
+
+    Returns:
+        Nats; 0 if one class is certain.
+    """
     return -(p * np.log(np.maximum(p, SMALLEST_PROBABILITY))).sum(-1)
 
 
@@ -123,7 +154,15 @@ def auroc(inside: Float[np.ndarray, " n"], outside: Float[np.ndarray, " m"]) -> 
 
 
 def scores(p: Probabilities, y: Labels) -> dict[str, float]:
-    """Compute accuracy, log likelihood, Brier score and calibration error, by name."""
+    """Compute accuracy, log likelihood, Brier score and calibration error.
+
+    Args:
+        p: Predicted probabilities, one row per example.
+        y: Labels.
+
+    Returns:
+        Every score by its name.
+    """
     return {
         "accuracy": accuracy(p, y),
         "log_likelihood": log_likelihood(p, y),

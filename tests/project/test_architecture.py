@@ -1,7 +1,9 @@
 """The rooms of the house: what may import what, and how large a room may be."""
 
 import ast
+import inspect
 import sys
+from collections.abc import Callable
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import invariantnet
+from invariantnet import metrics
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "invariantnet"
@@ -150,6 +153,29 @@ def test_public_names_are_all_there():
     with pytest.raises(AttributeError, match="nonsense"):
         _ = invariantnet.nonsense
     assert "invariantnet.symmetries.group" in sys.modules
+
+
+def public_functions() -> dict[str, Callable[..., object]]:
+    """Map what users call to the functions: public names, metrics, and methods of the estimators and of groups."""
+    found = {name: getattr(metrics, name) for name in metrics.__dict__ if not name.startswith("_")}
+    for public in invariantnet.__all__:
+        owner = getattr(invariantnet, public)
+        found[public] = owner
+        if inspect.isclass(owner):
+            methods = inspect.getmembers(owner, inspect.isfunction)
+            found |= {f"{public}.{name}": method for name, method in methods if not name.startswith("_")}
+    ours = {name: each for name, each in found.items() if inspect.isfunction(each)}
+    return {name: each for name, each in ours.items() if each.__module__.startswith(PACKAGE)}
+
+
+def test_what_users_call_says_what_it_takes():
+    functions = public_functions()
+    assert {"InvariantClassifier.fit", "join", "accuracy"} <= set(functions)
+    for name, function in functions.items():
+        signature, said = inspect.signature(function), inspect.getdoc(function) or ""
+        if set(signature.parameters) - {"self", "cls"}:
+            assert "Args:" in said, name
+            assert "Returns:" in said or signature.return_annotation in (None, "None"), name
 
 
 LONGEST_FUNCTION = 60

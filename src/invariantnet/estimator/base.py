@@ -112,6 +112,17 @@ class InvariantEstimator(Fitter):
         """Find the symmetry, and train the network that is invariant to it.
 
         Equal examples count as one with the sum of their weights, so that none helps to predict its own copy.
+
+        Args:
+            X: Inputs.
+            y: Targets.
+            sample_weight: Weight of each example.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            ValueError: If a parameter or the data cannot be used, or the training diverged.
         """
         return self.fit_with(X, y, sample_weight)
 
@@ -135,6 +146,9 @@ class InvariantEstimator(Fitter):
 
         Returns:
             The estimator itself.
+
+        Raises:
+            ValueError: If a parameter or the data cannot be used, or the training diverged.
         """
         examples, seed = self._begin(X, y, sample_weight, known_fingerprint, cache)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
@@ -265,14 +279,23 @@ class InvariantEstimator(Fitter):
         return smaller
 
     def predict_uncertainty(self, X: Any) -> dict[str, np.ndarray]:
-        """How unsure each prediction is: in total, and of that `aleatoric` and `epistemic`.
+        """Tell how unsure each prediction is, and why.
 
         What the drawn networks agree is uncertain, no further data will tell; what they disagree about, it might.
-        Classes: entropies in nats, which add up. Numbers: standard deviations, whose squares add up.
+
+        Args:
+            X: Inputs.
+
+        Returns:
+            Uncertainties `total`, `aleatoric` and `epistemic`. Classes: entropies in nats, which add up. Numbers:
+            standard deviations, whose squares add up.
+
+        Raises:
+            ValueError: If there is only one network.
         """
         network = self._fitted()
         if not isinstance(network, Ensemble):
-            raise ValueError("a single network does not know its doubts: fit with uncertainty='ensemble'.")
+            raise ValueError("a single network cannot tell its uncertainty: fit with uncertainty='ensemble'.")
         with torch.no_grad():
             draws = torch.cat([network.predict_each(part) for part in blocks(self._tensor(X))], dim=1)
         return self._split_uncertainty(draws.double().cpu())

@@ -90,11 +90,25 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     learned_fields = ("classes",)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class."""
+        """Predict the probability of each class.
+
+        Args:
+            X: Inputs.
+
+        Returns:
+            Probabilities, one row per input, in the order of `classes_`.
+        """
         return self._log_probabilities(X).exp().numpy()
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class."""
+        """Predict the most probable class.
+
+        Args:
+            X: Inputs.
+
+        Returns:
+            One of `classes_` for each input.
+        """
         chosen = self._log_probabilities(X).argmax(-1).numpy()
         return self.classes_[chosen]
 

@@ -76,7 +76,7 @@ class NetworkMaker(StoredEstimator):
         return self._symmetrized(hypothesis, self._pool)
 
     def make_compared_network(self, hypothesis: Hypothesis) -> nn.Module:
-        """The network that stands for a hypothesis in the comparison.
+        """Make the network that stands for a hypothesis in the comparison.
 
         A maximum over copies is extra capacity. Built-in backbones give smaller groups as much, by features of
         several units; a backbone of the user's own cannot, so it is compared with the mean.
@@ -86,6 +86,12 @@ class NetworkMaker(StoredEstimator):
         close together are nearly one copy, so no number of untied units is fair to all rungs of a ladder, and
         pooled features favour ranges that are too wide (measured on turned digits: 90° where 45° is true). A
         training step learns from a few random copies, so that a wide range costs no more than a narrow one.
+
+        Args:
+            hypothesis: One of `hypotheses_`.
+
+        Returns:
+            The untrained network.
         """
         if self._compares_ranges:
             return self._symmetrized(hypothesis, "mean", "outputs")
@@ -120,7 +126,14 @@ class NetworkMaker(StoredEstimator):
         self.inputs_ = InputUnits.of(x, self.candidates_, self.input_shape_)
 
     def hypothesis_of(self, symmetry: AnySymmetry) -> Hypothesis:
-        """A symmetry with the model that predicted best with it."""
+        """Find the model that predicted best with a symmetry.
+
+        Args:
+            symmetry: One of `candidates_`.
+
+        Returns:
+            The symmetry with this model.
+        """
         ours = [h for h in self.hypotheses_ if h.symmetry is symmetry]
         best = dict(zip(self.posterior_.names, self.posterior_.best_models, strict=False)).get(symmetry.name)
         return next((h for h in ours if h.model.name == best), ours[0])

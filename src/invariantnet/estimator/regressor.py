@@ -43,7 +43,15 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
         return tags
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """The mean; and its standard error, if asked for."""
+        """Predict the mean of each number.
+
+        Args:
+            X: Inputs.
+            return_std: Whether to predict the standard error too.
+
+        Returns:
+            The means, in the units of the targets; with `return_std`, means and standard errors.
+        """
         # In double precision, so that a number does not depend on the batch that it was predicted in.
         output = predict(copy.deepcopy(self._fitted()).double(), self._tensor(X).double(), self.likelihood).cpu()
         mean = self._in_units(self.likelihood.mean(output)) + np.asarray(self.y_mean_)
@@ -53,7 +61,18 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
         return (mean, error) if return_std else mean
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the intervals that hold a new observation with this probability."""
+        """Predict intervals that hold new observations.
+
+        Args:
+            X: Inputs.
+            coverage: Probability with which an interval holds the number.
+
+        Returns:
+            The lower and the upper ends.
+
+        Raises:
+            ValueError: If the coverage is no probability.
+        """
         mean, error = self.predict(X, return_std=True)
         reach = self.reach(coverage) * error
         return mean - reach, mean + reach
@@ -63,6 +82,9 @@ class InvariantRegressor(RegressorMixin, InvariantEstimator):  # type: ignore[mi
 
         Args:
             coverage: The probability.
+
+        Returns:
+            The number of standard errors.
 
         Raises:
             ValueError: If it is no probability.

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from invariantnet._system.words import count_words
+from invariantnet.choices import MixtureMethod
 from invariantnet.inference.by_class import Gain, deciding_classes
 from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabilities_of_kinds
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
@@ -306,9 +306,21 @@ class SymmetryPosterior:
         return f"about {-(-more // digits) * digits:,} more examples would probably settle it"
 
     def over_schemes(
-        self, method: Literal["variational", "nuts"] = "variational", alpha: float = 1.0, seed: int = 0
+        self, method: MixtureMethod = "variational", alpha: float = 1.0, seed: int = 0
     ) -> MixturePosterior:
-        """The posterior over π from the labels that every hypothesis predicted; right after fitting only."""
+        """Infer the posterior over π from the labels that every hypothesis predicted; right after fitting only.
+
+        Args:
+            method: `"variational"` fits a Dirichlet distribution; `"nuts"` draws samples.
+            alpha: Of the Dirichlet prior over π.
+            seed: Seed of what is drawn.
+
+        Returns:
+            The posterior.
+
+        Raises:
+            ValueError: If this posterior was loaded, so that the predictions are not there.
+        """
         if self.pointwise is None:
             raise ValueError("the predictions behind this posterior were not stored: fit again, by evidence.")
         return mixture_posterior(

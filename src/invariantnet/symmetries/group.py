@@ -195,7 +195,14 @@ class Group:
         return torch.from_numpy(close(self.generators, self.order, self.name))
 
     def act(self, x: Shaped[Tensor, "*batch dim"]) -> Shaped[Tensor, "*batch order dim"]:
-        """Transform `x` by every element, in the order of `elements`."""
+        """Transform inputs by every element.
+
+        Args:
+            x: Flat inputs.
+
+        Returns:
+            The copies of each input, in the order of `elements`.
+        """
         return transform(x, self.elements)
 
     def sample(

@@ -20,6 +20,9 @@ def symmetry(name: str, shape: Shape) -> Group | Range:
             several of them joined, such as `hflip+rotation:30`.
         shape: Shape of one input: `(D,)`, `(H, W)`, `(C, H, W)` or `(length, features)`.
 
+    Returns:
+        The group or the range.
+
     Raises:
         ValueError: The name is unknown, the value is none of its family, or the symmetry does not act on this
             shape.
@@ -87,6 +90,9 @@ def ladder(name: str, shape: Shape) -> list[Range]:
         name: A family, such as `rotation`, alone or joined with symmetries that stay the same on all rungs, such
             as `hflip+rotation`.
         shape: Shape of one input.
+
+    Returns:
+        The ranges.
 
     Raises:
         ValueError: The name is no family or more than one, or the family does not act on this shape.

@@ -206,6 +206,9 @@ class Range:
             x: Flat inputs.
             position: From -1 to 1 for each parameter: the share of the value, 0 for the identity.
 
+        Returns:
+            The moved inputs.
+
         Raises:
             ValueError: The inputs have another length, or are no floating-point numbers.
         """
@@ -280,7 +283,14 @@ class Range:
         return min((n for n in even_units if n >= (1 - WIDER) * share * most), default=most)
 
     def steps(self, position: Sequence[float]) -> list[Step]:
-        """Make the transformations at a position; affine maps in a row become one, to interpolate once."""
+        """Make the transformations at a position.
+
+        Args:
+            position: From -1 to 1 for each parameter, as in `move`.
+
+        Returns:
+            The transformations, to be made one after the other. Affine maps in a row are one, to interpolate once.
+        """
         steps: list[Step] = []
         used = 0
         for extent in self.extents:

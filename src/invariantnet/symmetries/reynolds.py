@@ -28,6 +28,9 @@ def reynolds_operator(group: Group, dtype: torch.dtype | None = None) -> Float[T
         group: The group.
         dtype: Type of the result; None takes torch's default.
 
+    Returns:
+        The projection onto invariant weights.
+
     Raises:
         ValueError: A group of matrices has too many elements to list.
 
