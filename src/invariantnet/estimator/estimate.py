@@ -29,8 +29,8 @@ TIMED_STEPS = 3
 """Steps of the optimizer that are timed for a model; the quickest counts, as the first ones fill caches."""
 SHARE = 0.45
 """Share of the networks that a race trains in the end: hopeless models and symmetries are dropped on the way, and
-open verdicts get more networks, and small networks of one shape share their steps. Of nine sets of 300 to 700 images,
-sequences and rows (seed 7), the shares were 0.24 to 0.72."""
+open verdicts get more networks, and small networks of one shape share their steps. Of nine sets of 300 to 700
+images, sequences and rows (seed 7), the shares were 0.24 to 0.72."""
 
 
 LONG = 300.0
