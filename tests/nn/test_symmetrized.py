@@ -203,3 +203,17 @@ def test_stored_weights_give_the_same_network(placement, which, known):
     other = Symmetrized(network(16), symmetries, placement, outputs=2)
     with pytest.raises(RuntimeError, match=r"calibrate\.scale"):
         other.load_state_dict(trained.state_dict())
+
+
+def test_questions_that_a_network_has_no_answer_to_name_the_remedy():
+    mixed = Symmetrized(network(16), groups("rot90", "flips"))
+    with pytest.raises(ValueError, match="restrict a network that has one"):
+        mixed.restricted_to(groups("rot180")[0])
+    turned = Symmetrized(network(16), groups("rot180"))
+    with pytest.raises(ValueError, match="rot90 is no part of rot180: name one of its subgroups, or trivial"):
+        turned.restricted_to(groups("rot90")[0])
+    with pytest.raises(ValueError, match="use posterior='point'"):
+        _ = Symmetrized(network(16), groups("rot90"), "outputs").features
+    endless = Symmetrized(nn.Sequential(nn.Linear(16, 3), nn.Tanh()), groups("rot90"), "weights")
+    with pytest.raises(ValueError, match=r"does not end with nn\.Linear"):
+        endless.fold()
