@@ -226,10 +226,13 @@ class NetworkMaker(StoredEstimator):
         return self.pool if self.placement_ == "features" else "mean"
 
     def final_training(self, hypothesis: Hypothesis) -> Training:
-        """How the final network is trained if it is the one of this hypothesis.
+        """Decide how the final network is trained if it is the one of this hypothesis.
 
         Args:
             hypothesis: A symmetry and a model.
+
+        Returns:
+            The settings.
         """
         final = hypothesis.model.final
         if self.epochs is not None:

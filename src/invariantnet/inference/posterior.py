@@ -308,19 +308,7 @@ class SymmetryPosterior:
     def over_schemes(
         self, method: MixtureMethod = "variational", alpha: float = 1.0, seed: int = 0
     ) -> MixturePosterior:
-        """Infer the posterior over π from the labels that every hypothesis predicted; right after fitting only.
-
-        Args:
-            method: `"variational"` fits a Dirichlet distribution; `"nuts"` draws samples.
-            alpha: Of the Dirichlet prior over π.
-            seed: Seed of what is drawn.
-
-        Returns:
-            The posterior.
-
-        Raises:
-            ValueError: If this posterior was loaded, so that the predictions are not there.
-        """
+        """Infer the posterior over π from the labels that every hypothesis predicted; right after fitting only."""
         if self.pointwise is None:
             raise ValueError("the predictions behind this posterior were not stored: fit again, by evidence.")
         return mixture_posterior(
