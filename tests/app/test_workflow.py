@@ -107,7 +107,7 @@ def test_own_images(here, run):
 @quick
 def test_own_table_as_json(here, run):
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(120, 3))
+    x = rng.normal(size=(500, 3))
     species = np.where(np.abs(x[:, 0]) > 0.7, "far", "near")
     lines = ["a,b,c,species", *(",".join([*map(str, row), name]) for row, name in zip(x, species, strict=True))]
     (here / "table.csv").write_text("\n".join(lines))

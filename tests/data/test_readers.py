@@ -92,7 +92,7 @@ def test_csv(tmp_path):
         ("b,label,a\n1,x,2\n3,y,nan\n", "line 3, column 'a': 'nan' is not a finite 32-bit number"),
         ("b,label,a\n1,x,2\n3,y,1e39\n", "line 3, column 'a': '1e39' is not a finite 32-bit number"),
         ("a,label\n1,x\n2,x\n", "only one class"),
-        ("a,label\n", "at least one number"),
+        ("a,label\n", "only a header: write a line per example"),
         (",a,label\n0,1,x\n1,2,y\n", "line 1, column 1 has no name: .*index=False"),
         ("a,b,a,label\n0,1,2,x\n1,2,3,y\n", "line 1: columns 1 and 3 are both called 'a'"),
         ("a,label\n1,x\n2, \n", "line 3, column 'label': the label is missing"),

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("annotations_unchecked")
         ("signs", "sign", 600),
         ("channels", "channels", 600),
         ("sets", "permutations", 600),
-        ("sequences", "reversal", 1000),
+        ("sequences", "reversal", 1500),
         ("sets", "trivial", 600),
     ],
 )

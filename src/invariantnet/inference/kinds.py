@@ -52,7 +52,7 @@ def log_prior_of_kinds(names: Sequence[str]) -> Float[np.ndarray, " names"]:
         names: Names of the symmetries, no symmetry among them.
 
     Example:
-        >>> np.exp(log_prior_of_kinds(["trivial", "hflip", "rotation:30", "rotation:60"])).tolist()
+        >>> np.exp(log_prior_of_kinds(["trivial", "hflip", "rotation:30", "rotation:60"])).round(3).tolist()
         [0.5, 0.25, 0.125, 0.125]
     """
     kinds = [kind_of(name) for name in names]

@@ -97,12 +97,12 @@ class Scorer:
             self.likelihood,
         )
         return [
-            self._scored(entry, network, block, moved_by if entry.network == 0 else ())
+            self._scored(entry, network, block, moved_by if entry.network == 0 else (), len(past))
             for entry, network in zip(entries, trained, strict=True)
         ]
 
     def _scored(
-        self, entry: Entry, trained: Trained, block: Examples, moved_by: Sequence[AnySymmetry]
+        self, entry: Entry, trained: Trained, block: Examples, moved_by: Sequence[AnySymmetry], learned: int
     ) -> BlockScore:
         hypothesis, network, calibration = entry.hypothesis, trained.network, trained.calibration
 
@@ -112,8 +112,8 @@ class Scorer:
         outputs = calibrated(predict(network, block.x, self.likelihood))
         if not bool(outputs.isfinite().all()):
             warnings.warn(
-                f"a network of {hypothesis.name} diverged, so it falls behind: look for extreme values in the "
-                "data, or use another backbone.",
+                f"a network of {hypothesis.name} diverged on {learned} examples, so it falls behind: look for "
+                "extreme values in the data, or use another backbone.",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from invariantnet.data.arrays import DiskArray, has_both_signs, read
+from invariantnet.data.arrays import DiskArray, blocks, has_both_signs
 from invariantnet.symmetries.catalogue import SIGN
 from invariantnet.symmetries.group import Group
 
@@ -91,7 +91,7 @@ def _sample(x: Float[torch.Tensor, "n dim"] | DiskArray) -> Float[np.ndarray, "s
     count = min(MEASURED, max(FEWEST_MEASURED, MOST_VALUES // x.shape[1]))
     step = max(1, len(x) // count)
     part = x[torch.arange(0, len(x), step)] if isinstance(x, torch.Tensor) else x[:count]
-    return read(part).double().cpu().numpy()
+    return np.concatenate([block.double().cpu().numpy() for block in blocks(part)])
 
 
 def _balanced(quantiles: Float[np.ndarray, "2 pairs"]) -> bool:
