@@ -1,5 +1,7 @@
 """Discovery as a user sees it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -35,6 +37,10 @@ def test_the_turn_behind_scrambled_digits_is_found():
     assert found.log_e_value > 10
     assert found.of_inputs
     assert "cyclic of order 4" in str(found)
+    sure = replace(found, exact_probability=0.99)
+    assert "Among the groups that were proposed, it is exactly this one" in sure.verdict
+    assert "a larger one that no proposal contained may hold too" in sure.verdict
+    assert "It is exactly this group with probability 0.990." in replace(sure, test="all labels").verdict
 
 
 def test_nothing_is_found_where_there_is_nothing():

@@ -97,8 +97,13 @@ class Discovery:
         if not self.found:
             return [*self._nothing(), "There may still be one that these examples are too few to show."]
         words = [*self._something(), f"The group is {describe(self.group)}."]
-        if self.exact:
+        if self.exact and self.test == "all labels":
             words.append(f"It is exactly this group with probability {self.exact_probability:.3f}.")
+        elif self.exact:
+            words.append(
+                f"Among the groups that were proposed, it is exactly this one with probability "
+                f"{self.exact_probability:.3f}; a larger one that no proposal contained may hold too."
+            )
         else:
             words.append(
                 f"It need not be exactly this group (probability {self.exact_probability:.2f}): a similar one "
