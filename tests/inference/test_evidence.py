@@ -180,3 +180,29 @@ def test_a_network_that_diverges_loses_and_the_others_go_on():
         posterior = gather_evidence(make, hypotheses("rot90"), Examples(x, y), config=ONE)
     assert posterior.favourite == "trivial"
     assert np.isfinite(posterior.log_evidence).all()
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_races_of_one_fit_that_are_resumed_come_to_the_same_bits(lost):
+    """The second race has more hypotheses; whatever scores were lost, networks are trained in the same heats."""
+    x, y = corner_problem(120, 0, symmetric=True)
+
+    def races(cache):
+        planned = set()
+        compared = [hypotheses(*names, model=BRIEF) for names in (["rot180"], ["rot180", "hflip", "vflip"])]
+        return [
+            gather_evidence(
+                make_network,
+                several,
+                Examples(x, y),
+                config=replace(ONE, n_networks=2),
+                records=Records(cache, {"data": "corners"}, planned=planned),
+            )
+            for several in compared
+        ]
+
+    scores = {}
+    before = races(scores)
+    left = {key: score for k, (key, score) in enumerate(scores.items()) if k % 3 != lost}
+    assert [repr(p) for p in races(left)] == [repr(p) for p in before]
+    assert left.keys() == scores.keys()

@@ -8,7 +8,7 @@ import invariantnet as inv
 from invariantnet.inference.cache import NetworkKey
 from invariantnet.inference.heats import Heats
 from invariantnet.inference.hypotheses import Hypothesis
-from invariantnet.inference.models import CNNS, MLPS
+from invariantnet.inference.models import CNNS, MLPS, NATIVE
 
 SHAPE = (8, 8)
 COMPARED = [
@@ -27,7 +27,7 @@ def names(heats):
 
 def test_networks_of_one_shape_keep_company():
     """Convolutions share statistics of batches, and every range draws copies of its own."""
-    heats = Heats(COMPARED).plan(keys(), examples=100)
+    heats = Heats(COMPARED, 64, set()).plan(keys(), examples=100)
     assert names(heats) == [
         [("trivial", 0), ("trivial", 1)],
         [("hflip", 0), ("hflip", 1), ("vflip", 0), ("vflip", 1)],
@@ -36,19 +36,38 @@ def test_networks_of_one_shape_keep_company():
     assert sorted(map(repr, (key for heat in heats for key in heat))) == sorted(map(repr, keys()))
 
 
-def test_what_was_planned_is_not_planned_again():
-    heats = Heats(COMPARED)
+def test_what_was_planned_is_not_planned_again_nor_in_a_later_race():
+    planned = set()
+    heats = Heats(COMPARED, 64, planned)
     first = heats.plan(keys(range(1)), examples=100)
     assert all(key.network == 1 for heat in heats.plan(keys(), examples=100) for key in heat)
     assert first
     assert heats.plan(keys(), examples=100) == []
+    later = Heats(COMPARED, 64, planned).plan(keys(range(3)), examples=100)
+    assert {key.network for heat in later for key in heat} == {2}
 
 
 @pytest.mark.parametrize(("examples", "largest"), [(100, 4), (2**24 // 64 // 2 // 3, 3), (10**9, 1)])
 def test_memory_bounds_a_heat(examples, largest):
-    assert max(map(len, Heats(COMPARED).plan(keys(), examples))) == largest
+    assert max(map(len, Heats(COMPARED, 64, set()).plan(keys(), examples))) == largest
 
 
-def test_new_hypotheses_keep_apart_from_those_that_the_cache_may_know():
-    earlier = {h.name for h in COMPARED if h.symmetry.name == "hflip"}
-    assert [("vflip", 0), ("vflip", 1)] in names(Heats(COMPARED, earlier).plan(keys(), examples=100))
+@pytest.mark.parametrize(
+    ("inputs", "examples", "expected"), [(64, 100, True), (784, 100, False), (100, 10**7, False)]
+)
+def test_second_networks_are_trained_at_once_only_where_they_cost_little(inputs, examples, expected):
+    heats = Heats(COMPARED, inputs, set())
+    assert heats.keeps_company(COMPARED[0], examples) == expected
+
+
+@pytest.mark.parametrize(
+    "hypothesis",
+    [
+        Hypothesis(inv.symmetry("cyclic", shape=(40,)), NATIVE["cyclic"], inv.symmetry("cyclic", shape=(40,))),
+        Hypothesis(inv.symmetry("permutations", shape=(7,)), MLPS[0]),
+        Hypothesis(inv.symmetry("hflip", shape=SHAPE), MLPS[0].computing_in("bf16-mixed")),
+    ],
+    ids=["convolutions", "sampled elements", "16 bits"],
+)
+def test_networks_that_cannot_be_stacked_keep_no_company(hypothesis):
+    assert not hypothesis.in_company

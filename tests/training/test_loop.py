@@ -20,6 +20,7 @@ from invariantnet.nn.standardize import InputStatistics
 from invariantnet.objectives import LogPosterior
 from invariantnet.training.config import Training
 from invariantnet.training.loop import log_probabilities, predict, train
+from invariantnet.training.preparation import prepared
 
 SHAPE = (4, 4)
 
@@ -237,3 +238,13 @@ def test_copies_that_are_made_once_give_the_same_network(monkeypatch, placement,
     often = trained()
     assert len(calls) > 3
     torch.testing.assert_close(once(x), often(x))
+
+
+def test_the_orbit_sums_of_the_paper_are_computed_once():
+    x, y = problem(20)
+    network = MODELS["InvariantNet"]()
+    rest, sums = prepared(network, Examples(x, y))
+    assert rest is not network
+    with seeded(0), torch.no_grad():
+        expected = network.eval()(x)
+    torch.testing.assert_close(rest.eval()(sums.x).detach(), expected)

@@ -49,8 +49,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         tolerance: Nats per example that invariance may cost. 0 asks which symmetry the data has; more asks for
             the largest symmetry that is affordable, for inputs that will be transformed after training.
         joins: Whether joins of candidates are candidates too; `"auto"` leaves them out if they are too many.
-        prior: α of the Dirichlet prior over the symmetries, one for each. By default no symmetry is as probable
-            as all others together.
+        prior: α of the Dirichlet prior over the symmetries, one for each. By default `trivial`, the
+            hypothesis of no symmetry, has half of the probability, and all kinds of symmetry share the other half.
         n_networks: Networks per hypothesis. A hypothesis far behind after one network gets no more. From two on,
             a verdict that only the differences between networks leave open gets up to four times as many.
         epochs: Passes of the final training over all examples; by default two or four times those of the compared

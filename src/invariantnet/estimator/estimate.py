@@ -204,7 +204,7 @@ def _time_step(ahead: Ahead, make_network: MakeNetwork, hypothesis: Hypothesis, 
         return _quickest_step(company.objective, company.examples) / len(company.networks)
     with seeded(0):
         network = make().to(part.device).train()
-    return _quickest_step(LogPosterior(network, len(part), ahead.likelihood), part)
+    return _quickest_step(LogPosterior(network, len(part), ahead.likelihood, training.precision), part)
 
 
 def _quickest_step(objective: LogPosterior, part: Examples) -> float:

@@ -1,9 +1,8 @@
 """How an estimator is fitted, by each method: the comparison of the symmetries, then the final network."""
 
-import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +18,16 @@ from invariantnet.estimator.heads import ComparedHeads, attached, head_maker, on
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.cache import ScoreCache
+from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.climbing import left_out, with_joins_of
-from invariantnet.inference.hypotheses import Hypothesis, compared_units
+from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import UNFROZEN
 from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.scoring import MakeNetwork, PredictMoved
 from invariantnet.inference.seen import SeenCopies
 from invariantnet.nn import InvariantLinear, Symmetrized
-from invariantnet.nn.pretrained import Body, Pretrained
+from invariantnet.nn.pretrained import Pretrained, set_frozen
 from invariantnet.symmetries.copies import Copies
 from invariantnet.symmetries.plain import plain_hypothesis, plain_name
 from invariantnet.symmetries.ranges import AnySymmetry
@@ -43,11 +42,15 @@ shifts, symmetries of the square, and exchanges of colours or signs."""
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """What a comparison is about: networks, what they learn from, and how they predict moved inputs."""
+    """What a comparison is about: networks, what they learn from, and how they predict moved inputs.
+
+    `planned` holds the networks that the races so far have planned.
+    """
 
     make_network: MakeNetwork
     examples: Examples
     predict_moved: PredictMoved
+    planned: set[NetworkKey] = field(default_factory=set)
 
 
 class Fitter(NetworkMaker):
@@ -78,8 +81,8 @@ class Fitter(NetworkMaker):
     def _compare(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
         """Race the hypotheses; sets `posterior_`.
 
-        With `"auto"`, candidates are not closed under joins where these are too many. So the favourite is then
-        joined with every other candidate, and the race goes on with the joins, until no join is favoured.
+        With `"auto"`, candidates are not closed under joins where these are too many. So the one that
+        predicts best is then joined with every other, and the race goes on with the joins, until no join is best.
         """
         self.cpu_seconds_ = {}
         cache = {} if cache is None else cache
@@ -87,10 +90,10 @@ class Fitter(NetworkMaker):
             compared = self._what_is_compared(examples, cache)
             self._race(compared, seed, cache, self.hypotheses_)
             for _ in range(MOST_CLIMBS):
-                if not (new := self._join_the_favourite()):
+                if not (new := self._join_the_best()):
                     break
                 self._race(compared, seed, cache, new)
-        evidence = self.posterior_.log_evidence if self.joins else ()
+        evidence = self.posterior_.log_evidence if self._searches_joins else ()
         others = left_out(self.symmetries, self.candidates_, self.input_shape_, evidence)
         self.posterior_ = replace(self.posterior_, left_out=others)
         if self.second_opinion:
@@ -99,7 +102,6 @@ class Fitter(NetworkMaker):
     def _race(self, compared: "_Compared", seed: int, cache: ScoreCache, new: Sequence[Hypothesis]) -> None:
         """Race all hypotheses; scores of earlier races are in the cache, so that only `new` ones cost time."""
         config = Evidence(n_networks=self.n_networks, n_jobs=self.n_jobs, tolerance=max(0.0, self.tolerance))
-        earlier = {h.name for h in self.hypotheses_} - {h.name for h in new}
         make_final = compared.make_network if isinstance(self.backbone, Pretrained) else self.make_network
         final = Final(make_final, self.final_training, self.uncertainty)
         ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood, final)
@@ -114,16 +116,26 @@ class Fitter(NetworkMaker):
                 alpha=self._alpha,
                 seed=seed,
                 records=Records(
-                    cache, self._about_scores(), on_network, self._class_names, compared.predict_moved, earlier
+                    cache,
+                    self._about_scores(),
+                    on_network,
+                    self._class_names,
+                    compared.predict_moved,
+                    compared.planned,
                 ),
             )
 
-    def _join_the_favourite(self) -> list[Hypothesis]:
-        """Add the joins of the favourite that `"auto"` has not compared; none if there is no reason to go on."""
+    @property
+    def _searches_joins(self) -> bool:
+        """Whether `"auto"` joins what predicts best with other candidates."""
         searches = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
-        if not searches or isinstance(self.backbone, Pretrained) or not self.posterior_.learned:
+        return searches and not isinstance(self.backbone, Pretrained) and self.posterior_.learned
+
+    def _join_the_best(self) -> list[Hypothesis]:
+        """Add joins of the group that predicts best; none if there is no reason to go on."""
+        if not self._searches_joins:
             return []
-        favourite = next(g for g in self._groups if g.name == self.posterior_.favourite)
+        favourite = self._groups[int(np.argmax(self.posterior_.log_evidence))]
         known = {g.name for g in self._groups}
         self.candidates_ = [*with_joins_of(favourite, self._groups, self.posterior_.log_evidence)]
         self._combine_symmetries_and_models()
@@ -261,12 +273,12 @@ class Fitter(NetworkMaker):
             seed,
             f"{what}, body and head together",
         )
-        return _set_frozen(network, frozen=True), history
+        return set_frozen(network, frozen=True), history
 
     def _unfrozen(self, hypothesis: Hypothesis, weights: dict[str, Tensor]) -> nn.Module:
         network = self.make_network(hypothesis)
         network.load_state_dict(weights, strict=False)
-        return _set_frozen(network, frozen=False)
+        return set_frozen(network, frozen=False)
 
     def _fit_heldout(self, examples: Examples, seed: int, _: ScoreCache | None) -> None:
         config = HeldOut()
@@ -311,40 +323,7 @@ class Fitter(NetworkMaker):
             examples=examples,
         )
 
-    def _about_scores(self) -> dict[str, object]:
-        """What the scores of compared networks depend on, besides the arguments of the comparison itself."""
-        backbone: object = self.backbone
-        if isinstance(backbone, Pretrained):
-            backbone = backbone.digest(self.input_shape_)
-        elif not isinstance(backbone, str):
-            backbone = getattr(backbone, "__qualname__", "own")
-        return {
-            "data": self.fingerprint_,
-            "shape": self.input_shape_,
-            "backbone": backbone,
-            "hidden": self.hidden,
-            "placement": self.placement_,
-            "head": self.head,
-            "pool": self.pool,
-            "rivals": self._about_rivals(),
-        }
-
-    def _about_rivals(self) -> list[object]:
-        """What the network of one hypothesis depends on that follows from all of them."""
-        if self._compares_ranges or isinstance(self.backbone, Pretrained):
-            return [symmetry.name for symmetry in self.candidates_]
-        pools = hashlib.sha256(self.inputs_.shared.pools.tobytes()).hexdigest()
-        return [compared_units(1, [h.copies for h in self.hypotheses_]), pools]
-
     @property
     def _alpha(self) -> float | list[float]:
         """The prior as plain numbers, whatever a search over it has passed."""
         return np.asarray(self.prior, float).tolist()
-
-
-def _set_frozen(network: nn.Module, *, frozen: bool) -> nn.Module:
-    for part in network.modules():
-        if isinstance(part, Body):
-            part.frozen = frozen
-            part.body.requires_grad_(not frozen)
-    return network.train(not frozen)

@@ -1,5 +1,6 @@
 """The networks of an estimator: how they are made for a hypothesis, and how they are trained."""
 
+import hashlib
 import re
 import warnings
 from dataclasses import replace
@@ -214,6 +215,31 @@ class NetworkMaker(StoredEstimator):
 
     def _backbone_of_the_final_network(self) -> nn.Module:
         return self._module(self._chosen, self._pool, equal=self._is_averaged_as_compared(self._chosen))
+
+    def _about_scores(self) -> dict[str, object]:
+        """What the scores of compared networks depend on, besides the arguments of the comparison itself."""
+        backbone: object = self.backbone
+        if isinstance(backbone, Pretrained):
+            backbone = backbone.digest(self.input_shape_)
+        elif not isinstance(backbone, str):
+            backbone = getattr(backbone, "__qualname__", "own")
+        return {
+            "data": self.fingerprint_,
+            "shape": self.input_shape_,
+            "backbone": backbone,
+            "hidden": self.hidden,
+            "placement": self.placement_,
+            "head": self.head,
+            "pool": self.pool,
+            "rivals": self._about_rivals(),
+        }
+
+    def _about_rivals(self) -> list[object]:
+        """What the network of one hypothesis depends on that follows from all of them."""
+        if self._compares_ranges or isinstance(self.backbone, Pretrained):
+            return [symmetry.name for symmetry in self.candidates_]
+        pools = hashlib.sha256(self.inputs_.shared.pools.tobytes()).hexdigest()
+        return [compared_units(1, [h.copies for h in self.hypotheses_]), pools]
 
     @property
     def _chosen(self) -> Hypothesis:

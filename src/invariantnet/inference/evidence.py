@@ -1,4 +1,4 @@
-r"""One network per hypothesis, compared by prequential evidence.
+r"""Networks of every hypothesis, compared by prequential evidence.
 
 A hypothesis is a symmetry with a model. The data comes in blocks that grow. A network trained on all blocks so
 far, and calibrated on a part of them that its weights did not see, predicts the labels of the next. So every label
@@ -10,8 +10,8 @@ never does. The evidence of a symmetry is the mean over its models.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 import torch
 
@@ -19,7 +19,7 @@ from invariantnet._system.progress import Step
 from invariantnet._system.words import package_version
 from invariantnet.data.examples import Examples
 from invariantnet.data.fingerprint import fingerprint
-from invariantnet.inference.cache import ScoreCache
+from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.heats import Heats
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.kinds import log_prior_of_kinds, probabilities_of_kinds
@@ -48,7 +48,7 @@ class Records:
         on_network: Called after every finished network.
         class_names: Names of the classes.
         predict_moved: Predicts inputs that are moved by a symmetry, where examples are not what symmetries act on.
-        earlier: Names of the hypotheses that an earlier race with the same cache has compared.
+        planned: Networks that earlier races with the same cache have planned; those of this race are added.
     """
 
     cache: ScoreCache | None = None
@@ -56,7 +56,7 @@ class Records:
     on_network: Callable[[Step], None] | None = None
     class_names: Sequence[str] | None = None
     predict_moved: PredictMoved = predict_moved
-    earlier: Collection[str] = ()
+    planned: set[NetworkKey] = field(default_factory=set)
 
 
 def gather_evidence(
@@ -78,8 +78,8 @@ def gather_evidence(
         examples: The data, in any order.
         config: How the evidence is gathered.
         likelihood: Log density of the targets; classes by default.
-        alpha: Parameters of the Dirichlet prior over symmetries; a single one makes no symmetry as probable as all
-            others together, whose kinds are equally probable.
+        alpha: Parameters of the Dirichlet prior over symmetries; a single one gives `trivial` half of the
+            probability, and all other kinds equal shares of the rest.
         seed: Decides the order of the examples and every network.
         records: What is known beforehand and told on the way; nothing by default.
 
@@ -97,7 +97,7 @@ def gather_evidence(
     scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved)
     race = Race(scorer, contest, examples[order], config, seed)
     race.class_names = records.class_names
-    race.heats = Heats(hypotheses, records.earlier)
+    race.heats = Heats(hypotheses, examples.x.shape[1], records.planned)
     if records.cache is not None:
         facts = records.about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
         race.cache, race.digests = records.cache, {h.name: network_digest(race, h, facts) for h in hypotheses}

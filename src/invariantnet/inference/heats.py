@@ -1,6 +1,6 @@
 """Heats of a race: the networks that are trained side by side."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from invariantnet.inference.cache import NetworkKey
 from invariantnet.inference.hypotheses import Hypothesis
@@ -10,20 +10,20 @@ MOST_NUMBERS = 2**24
 
 
 class Heats:
-    """Plans the heats of a race.
+    """Plans the heats of the races of one fit.
 
-    How sums are rounded depends on the networks of a heat. So that a race that is resumed comes to the same bits,
-    its heats depend on what was planned before, and not on what the cache holds.
+    How sums are rounded depends on the networks of a heat. So that a fit that is resumed comes to the same bits,
+    its heats depend on what was planned before, in earlier races too, and not on what the cache holds.
 
     Args:
         hypotheses: All hypotheses.
-        earlier: Names of the hypotheses whose scores an earlier race may have left in the cache.
+        inputs: Numbers that a network takes.
+        planned: What earlier races have planned; what is planned here is added.
     """
 
-    def __init__(self, hypotheses: Sequence[Hypothesis], earlier: Collection[str] = ()) -> None:
+    def __init__(self, hypotheses: Sequence[Hypothesis], inputs: int, planned: set[NetworkKey]) -> None:
         self.by_name = {h.name: h for h in hypotheses}
-        self.earlier = frozenset(earlier)
-        self.planned: set[NetworkKey] = set()
+        self.inputs, self.planned = inputs, planned
 
     def plan(self, wanted: Sequence[NetworkKey], examples: int) -> list[list[NetworkKey]]:
         """Divide networks into heats.
@@ -34,27 +34,40 @@ class Heats:
 
         Returns:
             The heats, without networks that were planned before.
-
         """
         by_shape: dict[object, list[list[NetworkKey]]] = {}
         for key in wanted:
             if key in self.planned:
                 continue
             hypothesis = self.by_name[key.hypothesis]
-            heats = by_shape.setdefault(self._shape(hypothesis, key), [[]])
-            if len(heats[-1]) >= _most(hypothesis, examples):
+            shape = (hypothesis.model.name, hypothesis.copies, hypothesis.native is not None)
+            heats = by_shape.setdefault(shape if hypothesis.in_company else key, [[]])
+            if len(heats[-1]) >= self.most(hypothesis, examples):
                 heats.append([])
             heats[-1].append(key)
         self.planned.update(wanted)
         return [heat for heats in by_shape.values() for heat in heats]
 
-    def _shape(self, hypothesis: Hypothesis, key: NetworkKey) -> object:
-        """What networks of one heat have in common; a network that is trained alone has nothing."""
-        if not hypothesis.in_company:
-            return key
-        is_native = hypothesis.native is not None
-        return hypothesis.model.name, hypothesis.copies, is_native, hypothesis.name in self.earlier
+    def most(self, hypothesis: Hypothesis, examples: int) -> int:
+        """Count the networks of a hypothesis that fit into one heat.
 
+        Args:
+            hypothesis: A symmetry and a model.
+            examples: How many examples each learns from.
 
-def _most(hypothesis: Hypothesis, examples: int) -> int:
-    return max(1, MOST_NUMBERS // (examples * hypothesis.symmetry.dim * hypothesis.copies))
+        Returns:
+            At least one.
+        """
+        return max(1, MOST_NUMBERS // (examples * self.inputs * hypothesis.copies))
+
+    def keeps_company(self, hypothesis: Hypothesis, examples: int) -> bool:
+        """Whether a second network costs little beside the first.
+
+        Args:
+            hypothesis: A symmetry and a model.
+            examples: How many examples each learns from.
+
+        Returns:
+            True if both are small and fit into one heat.
+        """
+        return hypothesis.is_small(self.inputs) and self.most(hypothesis, examples) > 1

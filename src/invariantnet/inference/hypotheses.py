@@ -17,6 +17,7 @@ from invariantnet.inference.models import (
     trained_on_draws,
 )
 from invariantnet.inference.support import Support
+from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.group import Group
@@ -126,13 +127,17 @@ class Hypothesis:
     @property
     def in_company(self) -> bool:
         """Whether its networks may be trained side by side with others of their shape."""
-        return self.model.in_company and isinstance(self.symmetry, Group)
+        is_listed = isinstance(self.symmetry, Group) and self.copies <= SAMPLED
+        return self.model.in_company and is_listed and self.model.training.precision == "32-true"
 
     def is_small(self, inputs: int) -> bool:
         """Whether a training step takes hardly longer for two networks side by side than for one.
 
         Args:
             inputs: Numbers that a network takes.
+
+        Returns:
+            False if a second network costs more than half of the first.
         """
         return self.in_company and inputs <= MOST_INPUTS_IN_COMPANY
 

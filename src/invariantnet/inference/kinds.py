@@ -43,13 +43,13 @@ def probabilities_of_kinds(names: Sequence[str], probabilities: Sequence[float])
 
 
 def log_prior_of_kinds(names: Sequence[str]) -> Float[np.ndarray, " names"]:
-    """Log prior in which no symmetry is as probable as all symmetries together, whose kinds share the other half.
+    """Log prior in which `trivial` has half of the probability, and the other kinds share the rest equally.
 
     The more candidates there are, the more often one of them seems true by chance, so each must be less probable
     beforehand. Seven rungs of a ladder are one idea, not seven: they share the probability of their kind.
 
     Args:
-        names: Names of the symmetries, no symmetry among them.
+        names: Names of the symmetries, `trivial` among them.
 
     Example:
         >>> np.exp(log_prior_of_kinds(["trivial", "hflip", "rotation:30", "rotation:60"])).round(3).tolist()

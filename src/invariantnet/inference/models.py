@@ -156,7 +156,8 @@ UNFROZEN = replace(_BRIEF, epochs=3, batch_size=16, learning_rate=1e-4, min_step
 
 def _native(native: Native, name: str, epochs: int, min_steps: int) -> Model:
     make, training = partial(native_network, native), {"learning_rate": 1e-2, "weight_decay": 0.05}
-    return _model(name, make, 2, native, epochs=epochs, min_steps=min_steps, **training)
+    found = _model(name, make, 2, native, epochs=epochs, min_steps=min_steps, **training)
+    return replace(found, in_company=native == "permutations")
 
 
 NATIVE: dict[Native, Model] = {

@@ -80,7 +80,7 @@ class Race:
         self.blocks = plan_blocks(len(examples), config.first_block, config.growth)
         self.first = self.blocks[0].start
         self.cache: ScoreCache = {}
-        self.heats = Heats(contest.hypotheses)
+        self.heats = Heats(contest.hypotheses, examples.x.shape[1], set())
         self.digests: dict[str, str] = {}
         self.progress: RaceProgress | None = None
         self.class_names: Sequence[str] | None = None
@@ -270,8 +270,8 @@ class Race:
 
         Where company costs little, the other networks are trained beside the first, in case they are needed.
         """
-        size = self.examples.x.shape[1]
-        in_company = [k for k in hypotheses if self.contest.hypotheses[k].is_small(size)]
+        compared = self.contest.hypotheses
+        in_company = [k for k in hypotheses if self.heats.keeps_company(compared[k], block.start)]
         others = [self._key(k, network, block) for k in in_company for network in range(1, self.now.networks)]
         self._train(block, [self._key(k, 0, block) for k in hypotheses] + others)
         for k in hypotheses:

@@ -89,8 +89,7 @@ class Support:
 def _sample(x: Float[torch.Tensor, "n dim"] | DiskArray) -> Float[np.ndarray, "sample dim"]:
     """Examples that are spread over all of them; fewer where inputs are large."""
     count = min(MEASURED, max(FEWEST_MEASURED, MOST_VALUES // x.shape[1]))
-    step = max(1, len(x) // count)
-    part = x[torch.arange(0, len(x), step)] if isinstance(x, torch.Tensor) else x[:count]
+    part = x[torch.arange(0, len(x), -(-len(x) // count))]
     return np.concatenate([block.double().cpu().numpy() for block in blocks(part)])
 
 

@@ -220,3 +220,20 @@ def _check_batch(what: str, values: Any, inputs: int) -> None:
 
 def _fault(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)[:200]
+
+
+def set_frozen(network: nn.Module, *, frozen: bool) -> nn.Module:
+    """Freeze the bodies inside a network, or let them learn.
+
+    Args:
+        network: The network.
+        frozen: Whether its bodies keep their weights.
+
+    Returns:
+        The network; in evaluation mode if its bodies are frozen.
+    """
+    for part in network.modules():
+        if isinstance(part, Body):
+            part.frozen = frozen
+            part.body.requires_grad_(not frozen)
+    return network.train(not frozen)
