@@ -1,7 +1,8 @@
 """Inputs that stay in their file, for data larger than memory.
 
 A `DiskArray` is indexed like a tensor, but indexing only selects examples; `read` makes a tensor of them. Code
-that uses `split`, `read` and `blocks` serves files and tensors alike, and never holds more than a block of a file.
+that uses `split`, `read` and `blocks` serves files and tensors alike, and holds
+more than a block of a file only where all copies of its examples take little memory.
 """
 
 import itertools

@@ -24,7 +24,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
     Args:
         symmetries: Candidate symmetries, by name or as `Group` or `Range`; no symmetry is always one more. The
             name of a family of ranges, such as `"rotation"`, stands for its ladder. `"auto"` takes every group of
-            the catalogue that acts on the inputs, and on images of at least 16 pixels three ranges of rotations.
+            the catalogue that acts on the inputs and that examples can refute.
             `"discover"` takes what one half of the examples discovers; the other half compares it and its parts.
         input_shape: Shape of one input, such as (28, 28); that of `X[0]` by default.
         method: `"evidence"` trains networks for every hypothesis and compares their predictions; `"heldout"`
@@ -51,7 +51,8 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         joins: Whether joins of candidates are candidates too; `"auto"` leaves them out if they are too many.
         prior: α of the Dirichlet prior over the symmetries, one for each. By default `trivial`, the
             hypothesis of no symmetry, has half of the probability, and all kinds of symmetry share the other half.
-        n_networks: Networks per hypothesis. A hypothesis far behind after one network gets no more. From two on,
+        n_networks: Networks per hypothesis. A hypothesis far behind after one network gets no more, and
+            on inputs of up to 128 numbers its other networks do not count. From two on,
             a verdict that only the differences between networks leave open gets up to four times as many.
         epochs: Passes of the final training over all examples; by default two or four times those of the compared
             networks, and more if these make fewer than 500 steps.

@@ -42,7 +42,8 @@ class Evidence:
     """How the evidence is gathered."""
 
     n_networks: int = 2
-    """Networks per hypothesis. A hypothesis far behind after one network gets no more networks."""
+    """Networks per hypothesis. A hypothesis far behind after one network gets no more networks. Where they are
+    trained beside the first, because that costs little, they do not count."""
     sure: float = 0.95
     """Grow to up to four times as many networks until a symmetry reaches this probability, while only the variance
     between networks prevents it; one network never grows."""

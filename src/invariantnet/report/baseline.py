@@ -1,4 +1,4 @@
-"""The network that the final one is compared with: the same without the symmetry, where there is such a one."""
+"""The network that the final one is compared with: the same without the symmetry, if there is one."""
 
 from collections.abc import Mapping
 

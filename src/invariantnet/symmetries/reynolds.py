@@ -131,6 +131,7 @@ def check_invariance(
         function: Function of a batch of inputs, such as a network.
         symmetry: The group or range.
         x: Inputs to try, a tensor or an array; they may have the shape of the symmetry instead of flat rows.
+            Their type must be one that the function takes: 32-bit numbers for most networks.
 
     Returns:
         The largest `|f(T x) - f(x)|` over the symmetry and the batch; 0 for an invariant function.

@@ -35,7 +35,7 @@ class Pupil:
 
 
 class LogPosteriors(LogPosterior):
-    """The sum of the objectives of several networks: a gradient of it is one of each of them."""
+    """The sum of the objectives of several networks: each network's gradient is that of its own objective."""
 
     def terms(self, x: Tensor, y: Tensor, weight: Tensor | None = None) -> dict[str, Tensor]:
         """Estimate the objective on a batch, which has one example of every network in each row."""
