@@ -7,7 +7,7 @@ import pytest
 
 from invariantnet.inference import SymmetryPosterior
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
-from invariantnet.inference.posterior import Price
+from invariantnet.inference.findings import Price
 from invariantnet.priors import log_prior_of
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import invariantnet as inv
 from invariantnet import discovery
 from invariantnet.inference.by_class import Gain
+from invariantnet.inference.findings import ModelEvidence, Price
 from invariantnet.inference.mixture_posterior import MixturePosterior
-from invariantnet.inference.posterior import ModelEvidence, Price, SymmetryPosterior
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior
 
 API = Path(__file__).parents[2] / "docs/api.md"

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from invariantnet.inference.by_class import Gain
-from invariantnet.inference.posterior import ModelEvidence, SymmetryPosterior
+from invariantnet.inference.findings import ModelEvidence
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.report.class_table import MOST_CLASSES, MOST_SYMMETRIES, class_table
 from invariantnet.report.posterior_charts import models_chart
 

@@ -8,8 +8,9 @@ from jaxtyping import Float, Shaped
 
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction, network_spread
 from invariantnet.inference.by_class import Gain, gains_by_class, parts_of, refuting_classes
+from invariantnet.inference.findings import ModelEvidence
 from invariantnet.inference.kinds import best_of_each_kind, probabilities_of_kinds
-from invariantnet.inference.posterior import ModelEvidence, SymmetryPosterior
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import prices
 from invariantnet.inference.range_posterior import Spread, range_posteriors
 from invariantnet.inference.standings import Contest, Standings

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from invariantnet._system.words import count_words
 from invariantnet.choices import MixtureMethod
 from invariantnet.inference.by_class import Gain, deciding_classes
+from invariantnet.inference.findings import ModelEvidence, Price, Stage
 from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabilities_of_kinds
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 from invariantnet.inference.range_posterior import RangePosterior
@@ -34,45 +35,6 @@ MOST_BESIDE = 8
 """Elements of a group that leave room for the copies of a range beside it."""
 NATS = "A nat is a factor of 2.7 in probability"
 """The unit of evidence, explained where it stands."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """What invariance to one symmetry costs, and what it buys."""
-
-    name: str
-    order: int
-    """Elements of a group, or copies that stand for a range."""
-    nats_per_example: float
-    """Held-out loss above that of the best hypothesis, where all saw the same data."""
-    accuracy: dict[str, float]
-    """Held-out accuracy on inputs moved by each candidate's transformations; `trivial` is as they are."""
-    size: float = 0.0
-    """Orders symmetries of one order: a larger range has a larger size."""
-
-
-@dataclass(frozen=True)
-class ModelEvidence:
-    """How well one model predicted, whatever the symmetry."""
-
-    name: str
-    probability: float
-    """Posterior probability of the model, summed over symmetries."""
-    log_evidence: float
-    """Log evidence with the symmetry that suits it best; an upper bound if it was given up early."""
-    dropped: bool = False
-    """Whether it was given up early with every symmetry."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Where a race stood after one block."""
-
-    examples: int
-    """Labels predicted so far."""
-    log_evidence: dict[str, float]
-    """Log evidence of every hypothesis still in the race."""
-    probabilities: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -308,7 +270,19 @@ class SymmetryPosterior:
     def over_schemes(
         self, method: MixtureMethod = "variational", alpha: float = 1.0, seed: int = 0
     ) -> MixturePosterior:
-        """Infer the posterior over π from the labels that every hypothesis predicted; right after fitting only."""
+        """Infer the posterior over π from the labels that every hypothesis predicted; right after fitting only.
+
+        Args:
+            method: How it is inferred.
+            alpha: Parameter of the Dirichlet prior over π, the same for all symmetries.
+            seed: Decides what is drawn.
+
+        Returns:
+            The posterior over π.
+
+        Raises:
+            ValueError: If this posterior was loaded, because predictions are not stored.
+        """
         if self.pointwise is None:
             raise ValueError("the predictions behind this posterior were not stored: fit again, by evidence.")
         return mixture_posterior(
@@ -336,7 +310,14 @@ class SymmetryPosterior:
         return "\n".join([*lines, *(["next steps:", *steps] if steps else [])])
 
     def within(self, tolerance: float) -> str:
-        """The largest symmetry whose price is at most `tolerance` nats per example; for 0, the accepted one."""
+        """Name the largest symmetry that is affordable.
+
+        Args:
+            tolerance: Nats per example that invariance may cost.
+
+        Returns:
+            The largest symmetry whose price is at most that; for 0, the accepted one.
+        """
         if tolerance <= 0:
             return self.accepted
         affordable = [price for price in self.prices if price.nats_per_example <= tolerance]

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from invariantnet.data.arrays import DiskArray, read
-from invariantnet.inference.posterior import Price
+from invariantnet.inference.findings import Price
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.group import Group, transform

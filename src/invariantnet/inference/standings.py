@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from invariantnet.data.examples import Examples
 from invariantnet.inference.bootstrap import mean_prediction
+from invariantnet.inference.findings import Stage
 from invariantnet.inference.hypotheses import Hypothesis
-from invariantnet.inference.posterior import Stage
 from invariantnet.inference.rules import Drop, Scored, with_bounds
 from invariantnet.symmetries.ranges import AnySymmetry
 
