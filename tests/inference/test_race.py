@@ -215,8 +215,18 @@ def test_one_network_does_not_decide_where_networks_differ():
         assert len(asked) == asked_for
 
 
+def test_a_lead_by_the_luck_of_networks_is_not_sure():
+    """The lead is 21 nats; networks of one hypothesis differ by 42."""
+    scores = np.full((2, 2, 70), -1.0)
+    scores[0] += 0.3
+    assert max(scripted(scores).probabilities) > 0.99
+    luck = 0.3 * np.array([[1, -1], [-1, 1]])[:, :, None]
+    assert max(scripted(scores + luck).probabilities) < 0.9
+    assert max(scripted(scores + luck[:1]).probabilities) > 0.99, "luck that all hypotheses share decides nothing"
+
+
 def test_an_early_verdict_agrees_with_that_of_all_networks():
-    """Also where networks of one hypothesis differ."""
+    """Also where networks of one hypothesis differ; fewer networks tell less well by how much."""
     rng = np.random.default_rng(0)
     fewer = 0
     for _ in range(30):
@@ -226,7 +236,7 @@ def test_an_early_verdict_agrees_with_that_of_all_networks():
         quick = scripted(scores, ("rot90", "flips"), asked=asked)
         slow = scripted(scores, ("rot90", "flips"), asked=everything, margin=np.inf)
         assert quick.favourite == slow.favourite
-        assert quick.probabilities == pytest.approx(slow.probabilities, abs=0.05)
+        assert quick.probabilities == pytest.approx(slow.probabilities, abs=0.1)
         fewer += len(asked) < len(everything)
     assert fewer > 15
 

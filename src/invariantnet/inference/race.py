@@ -183,9 +183,16 @@ class Race:
         # Frequencies of few labels in many classes predict worse than none at all.
         blind = (now.guess[: now.labels] * counts, now.background[: now.labels] * counts)
         now.learned = all(has_learned(now.seen[best], guess) for guess in blind)
+        each = [k for k in contest.best(total, now.included) if k is not None]
+        blocks = [self._labels(b) for b in self.blocks[: block.number + 1]]
+        now.network_spread = now.spread_of_networks(each, blocks)
         # Where nothing was learned, the data says nothing.
         now.probabilities = (
-            bootstrap_probabilities(bounded, log_prior, self.seed, counts) if now.learned else np.exp(log_prior)
+            bootstrap_probabilities(
+                bounded, log_prior, self.seed, counts, spread=now.network_spread, kinds=contest.kinds
+            )
+            if now.learned
+            else np.exp(log_prior)
         )
         names = [g.name for g in contest.symmetries]
         evidence = contest.log_evidence(total, now.excluded)
