@@ -328,7 +328,7 @@ def test_a_huge_group_without_a_network_of_its_own_is_said_to_be_sampled(tmp_pat
     np.savez(tmp_path / "layers.npz", x=x, y=x.sum((1, 2, 3)) > 0)
     fit(Settings(str(tmp_path / "layers.npz"), ("channels",), tolerance=9.0, **QUICK), tmp_path / "run")
     page = (tmp_path / "run/report.html").read_text()
-    assert "is averaged over 64 sampled elements of any order of the channels" in page
+    assert "is averaged over 128 sampled elements of any order of the channels" in page
     assert "5,040" in page
 
 
