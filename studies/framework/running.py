@@ -168,11 +168,11 @@ def machine() -> str:
 def _outcomes(wanted: dict[Task, list[Store]], n_jobs: int) -> Iterator[tuple[Task, Outcome]]:
     """Yield every task as soon as it is finished: first tasks that may share the machine, then the others."""
     alone = [task for task, stores in wanted.items() if stores[0].study.alone]
-    side_by_side = [task for task, stores in wanted.items() if not stores[0].study.alone]
-    if side_by_side:
-        workers = min(n_jobs, len(side_by_side))
+    sharing = [task for task, stores in wanted.items() if not stores[0].study.alone]
+    if sharing:
+        workers = min(n_jobs, len(sharing))
         parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-        yield from parallel(joblib.delayed(watched(run_task))(task) for task in side_by_side)
+        yield from parallel(joblib.delayed(watched(run_task))(task) for task in sharing)
     yield from map(run_task, alone)
 
 

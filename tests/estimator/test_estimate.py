@@ -7,7 +7,7 @@ import torch
 import invariantnet as inv
 from invariantnet.estimator import estimate, fitting
 from invariantnet.estimator.estimate import Estimate
-from invariantnet.training.side_by_side import LogPosteriors
+from invariantnet.training.heat import LogPosteriors
 
 
 @pytest.mark.parametrize(("seconds", "advised"), [(30.0, False), (840.0, True)])
@@ -46,11 +46,11 @@ def test_the_estimate_is_right_within_a_factor_of_two(n, symmetries, brief_compa
     taken, told = [], []
     step, cost, together = torch.optim.AdamW.step, estimate.estimate_cost, LogPosteriors.terms
 
-    def in_company(self, *batch):
+    def in_a_heat(self, *batch):
         taken.extend([1] * (self.network.count - 1))
         return together(self, *batch)
 
-    monkeypatch.setattr(LogPosteriors, "terms", in_company)
+    monkeypatch.setattr(LogPosteriors, "terms", in_a_heat)
     monkeypatch.setattr(estimate, "_time_step", lambda *_: 1.0)
 
     def announced(ahead, config, *, visible):

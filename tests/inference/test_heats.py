@@ -25,7 +25,7 @@ def names(heats):
     return [[(key.hypothesis.split(" · ")[0], key.network) for key in heat] for heat in heats if len(heat) > 1]
 
 
-def test_networks_of_one_shape_keep_company():
+def test_networks_of_one_shape_share_a_heat():
     """Convolutions share statistics of batches, and every range draws copies of its own."""
     heats = Heats(COMPARED, 64, set()).plan(keys(), examples=100)
     assert names(heats) == [
@@ -57,7 +57,7 @@ def test_memory_bounds_a_heat(examples, largest):
 )
 def test_second_networks_are_trained_at_once_only_where_they_cost_little(inputs, examples, expected):
     heats = Heats(COMPARED, inputs, set())
-    assert heats.keeps_company(COMPARED[0], examples) == expected
+    assert heats.second_costs_little(COMPARED[0], examples) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_second_networks_are_trained_at_once_only_where_they_cost_little(inputs,
     ],
     ids=["convolutions", "sampled elements", "16 bits"],
 )
-def test_networks_that_cannot_be_stacked_keep_no_company(hypothesis):
-    assert not hypothesis.in_company
+def test_convolutions_draws_and_16_bits_are_not_trained_side_by_side(hypothesis):
+    assert not hypothesis.side_by_side

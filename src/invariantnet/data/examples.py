@@ -15,7 +15,7 @@ class Examples:
     """Inputs with their targets and weights.
 
     Args:
-        x: Flat inputs, in memory or on disk; of networks that are trained side by side, one for each of them.
+        x: Flat inputs, in memory or on disk; for a heat, one input for each of its networks.
         y: Targets: class numbers, real numbers, or rows of real numbers.
         weight: Weight of each example, 1 on average; None if all count alike.
 

@@ -22,7 +22,7 @@ from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.objectives import LogPosterior, total
 from invariantnet.training.calibrated import FOLDS
 from invariantnet.training.config import Training
-from invariantnet.training.side_by_side import Company, Pupil
+from invariantnet.training.heat import Heat, Untrained
 from invariantnet.uncertainty import training_steps
 
 TIMED_STEPS = 3
@@ -197,11 +197,11 @@ def _time_step(ahead: Ahead, make_network: MakeNetwork, hypothesis: Hypothesis, 
     """Time a step of one network, or of two that are trained side by side, which then share the time."""
     part = ahead.examples[torch.arange(min(training.batch_size, len(ahead.examples)))]
     make = partial(make_network, hypothesis)
-    company = None
+    heat = None
     if hypothesis.is_small(part.x.shape[1]) and make_network is ahead.make_network:
-        company = Company.of([Pupil(make, part, seed) for seed in range(2)], training, ahead.likelihood)
-    if company is not None:
-        return _quickest_step(company.objective, company.examples) / len(company.networks)
+        heat = Heat.of([Untrained(make, part, seed) for seed in range(2)], training, ahead.likelihood)
+    if heat is not None:
+        return _quickest_step(heat.objective, heat.examples) / len(heat.networks)
     with seeded(0):
         network = make().to(part.device).train()
     return _quickest_step(LogPosterior(network, len(part), ahead.likelihood, training.precision), part)

@@ -1,4 +1,4 @@
-"""Heats of a race: the networks that are trained side by side."""
+"""Which networks of a race are trained together, in one heat."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ class Heats:
             hypothesis = self.by_name[key.hypothesis]
             native = None if hypothesis.native is None else hypothesis.native.name
             shape = (hypothesis.model.name, hypothesis.copies, native)
-            heats = by_shape.setdefault(shape if hypothesis.in_company else key, [[]])
+            heats = by_shape.setdefault(shape if hypothesis.side_by_side else key, [[]])
             if len(heats[-1]) >= self.most(hypothesis, examples):
                 heats.append([])
             heats[-1].append(key)
@@ -61,8 +61,8 @@ class Heats:
         """
         return max(1, MOST_NUMBERS // (examples * self.inputs * hypothesis.copies))
 
-    def keeps_company(self, hypothesis: Hypothesis, examples: int) -> bool:
-        """Whether a second network costs little beside the first.
+    def second_costs_little(self, hypothesis: Hypothesis, examples: int) -> bool:
+        """Whether a second network costs little if it is trained side by side with the first.
 
         Args:
             hypothesis: A symmetry and a model.

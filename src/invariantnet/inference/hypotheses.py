@@ -35,8 +35,8 @@ MOST_INPUTS_WITH_JOINS, MOST_INPUTS_WITH_HUGE_JOINS = 1024, 64
 """Numbers per input up to which `auto` looks for joins; and up to which it does so on several axes with groups too
 large to list. Beyond, the search takes minutes, and on images it ends with more joins than are compared."""
 
-MOST_INPUTS_IN_COMPANY = 128
-"""Numbers per input up to which a second network beside the first costs less than half of it, for an MLP."""
+MOST_INPUTS_SIDE_BY_SIDE = 128
+"""Numbers per input up to which a second network in a heat costs less than half of the first, for an MLP."""
 
 Asked = str | AnySymmetry | Sequence[str | AnySymmetry]
 """What users ask for: names, groups, ranges, or `"auto"`."""
@@ -125,10 +125,10 @@ class Hypothesis:
         return self.symmetry.copies // (1 if self.native is None else self.native.order)
 
     @property
-    def in_company(self) -> bool:
+    def side_by_side(self) -> bool:
         """Whether its networks may be trained side by side with others of their shape."""
         is_listed = isinstance(self.symmetry, Group) and self.copies <= SAMPLED
-        return self.model.in_company and is_listed and self.model.training.precision == "32-true"
+        return self.model.side_by_side and is_listed and self.model.training.precision == "32-true"
 
     def is_small(self, inputs: int) -> bool:
         """Whether a training step takes hardly longer for two networks side by side than for one.
@@ -139,7 +139,7 @@ class Hypothesis:
         Returns:
             False if a second network costs more than half of the first.
         """
-        return self.in_company and inputs <= MOST_INPUTS_IN_COMPANY
+        return self.side_by_side and inputs <= MOST_INPUTS_SIDE_BY_SIDE
 
 
 def all_hypotheses(

@@ -57,7 +57,7 @@ class Model:
             symmetry.
         placement: Where it is averaged, whatever the user asked for; None leaves that to the user.
         pool: How it pools features of units and copies, whatever the user asked for; None leaves that to the user.
-        in_company: Whether networks of one shape are compared side by side, trained as one: all their weights are
+        side_by_side: Whether networks of one shape are trained side by side to be compared: all their weights are
             those of linear layers.
     """
 
@@ -69,7 +69,7 @@ class Model:
     shared_units: bool = False
     placement: Placement | None = None
     pool: Pool | None = None
-    in_company: bool = False
+    side_by_side: bool = False
 
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
@@ -102,7 +102,7 @@ def _model(name: str, make: Make | None, longer: int, **training: Any) -> Model:
     """Make a model whose final network learns for `longer` times the epochs, in larger batches."""
     compared = replace(_BRIEF, **training)
     final = replace(compared, epochs=longer * compared.epochs, batch_size=64, min_steps=500)
-    return Model(name, compared, final, make, in_company=make is not None)
+    return Model(name, compared, final, make, side_by_side=make is not None)
 
 
 MLPS = (
@@ -127,7 +127,7 @@ for groups of any size: else sums would be learned best without the symmetry tha
 
 def _convolutions(name: str, make: Make) -> Model:
     found = _model(name, make, 2, epochs=8, learning_rate=5e-3, weight_decay=0.05, min_steps=50)
-    return replace(found, reads_sequences=True, in_company=False)
+    return replace(found, reads_sequences=True, side_by_side=False)
 
 
 CNNS = (_convolutions("plain cnn", convnet), _convolutions("pooled cnn", partial(convnet, pooled=True)))
@@ -158,7 +158,7 @@ UNFROZEN = replace(_BRIEF, epochs=3, batch_size=16, learning_rate=1e-4, min_step
 def _native(native: Native, name: str, epochs: int, min_steps: int) -> Model:
     make, training = partial(native_network, native), {"learning_rate": 1e-2, "weight_decay": 0.05}
     found = _model(name, make, 2, epochs=epochs, min_steps=min_steps, **training)
-    return replace(found, in_company=native == "permutations")
+    return replace(found, side_by_side=native == "permutations")
 
 
 NATIVE: dict[Native, Model] = {

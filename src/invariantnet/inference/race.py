@@ -44,7 +44,7 @@ class Evidence:
 
     n_networks: int = 2
     """Networks per hypothesis. A hypothesis far behind after one network gets no more networks. Where they are
-    trained beside the first, because that costs little, they do not count."""
+    trained side by side with the first, because that costs little, they do not count."""
     sure: float = 0.95
     """Grow to up to four times as many networks until a symmetry reaches this probability, while only the variance
     between networks prevents it; one network never grows."""
@@ -277,11 +277,11 @@ class Race:
     def _score_first(self, block: Block, hypotheses: Sequence[int]) -> None:
         """Let the first network of some hypotheses predict the block, for all networks.
 
-        Where company costs little, the other networks are trained beside the first, in case they are needed.
+        Where that costs little, the others are trained side by side with the first, in case they are needed.
         """
         compared = self.contest.hypotheses
-        in_company = [k for k in hypotheses if self.heats.keeps_company(compared[k], block.start)]
-        others = [self._key(k, network, block) for k in in_company for network in range(1, self.now.networks)]
+        at_once = [k for k in hypotheses if self.heats.second_costs_little(compared[k], block.start)]
+        others = [self._key(k, network, block) for k in at_once for network in range(1, self.now.networks)]
         self._train(block, [self._key(k, 0, block) for k in hypotheses] + others)
         for k in hypotheses:
             score = self.cache[self._key(k, 0, block)]

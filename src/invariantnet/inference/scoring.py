@@ -19,7 +19,7 @@ from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.ranges import AnySymmetry
-from invariantnet.training.calibrated import Trained, train_and_calibrate_side_by_side
+from invariantnet.training.calibrated import Trained, train_and_calibrate_heat
 from invariantnet.training.loop import predict
 
 PredictMoved = Callable[[nn.Module, AnySymmetry, Tensor | DiskArray, Likelihood], Tensor | None]
@@ -80,7 +80,7 @@ class Scorer:
         """Train networks on the past, calibrate them, and score their predictions of the block.
 
         Args:
-            entries: The networks. Those of one architecture are trained side by side.
+            entries: The networks of one heat.
             past: Examples to learn from, in random order.
             block: Examples to predict.
             moved_by: Symmetries by which inputs of the block are moved to measure the accuracy of first networks.
@@ -88,7 +88,7 @@ class Scorer:
         Returns:
             The score of each network.
         """
-        trained = train_and_calibrate_side_by_side(
+        trained = train_and_calibrate_heat(
             [partial(self.make_network, entry.hypothesis) for entry in entries],
             past,
             entries[0].hypothesis.model.training,

@@ -9,8 +9,8 @@ from torch import nn
 from invariantnet.data.examples import Examples
 from invariantnet.likelihoods import Calibration, Likelihood
 from invariantnet.training.config import Training
+from invariantnet.training.heat import Untrained, train_heat
 from invariantnet.training.loop import predict, train
-from invariantnet.training.side_by_side import Pupil, train_side_by_side
 
 FOLDS = 5
 """A network keeps one of five examples for its calibration; networks of one hypothesis keep different ones."""
@@ -71,7 +71,7 @@ def train_and_calibrate(
     return _calibrated(network, learned, held, config, likelihood)
 
 
-def train_and_calibrate_side_by_side(
+def train_and_calibrate_heat(
     makers: Sequence[Callable[[], nn.Module]],
     examples: Examples,
     config: Training,
@@ -79,7 +79,7 @@ def train_and_calibrate_side_by_side(
     folds: Sequence[int],
     likelihood: Likelihood,
 ) -> list[Trained]:
-    """Train several networks on four fifths of the examples each, and calibrate each on its last fifth.
+    """Train a heat, each network on four fifths of the examples, and calibrate each on its last fifth.
 
     Args:
         makers: Each makes an untrained network; all have one architecture.
@@ -90,8 +90,8 @@ def train_and_calibrate_side_by_side(
         likelihood: Log density of the targets.
     """
     parts = [split_fold(examples, fold) for fold in folds]
-    pupils = [Pupil(make, learned, seed) for make, (learned, _), seed in zip(makers, parts, seeds, strict=True)]
-    networks = train_side_by_side(pupils, config, likelihood)
+    untrained = [Untrained(make, part[0], seed) for make, part, seed in zip(makers, parts, seeds, strict=True)]
+    networks = train_heat(untrained, config, likelihood)
     return [_calibrated(network, *part, config, likelihood) for network, part in zip(networks, parts, strict=True)]
 
 

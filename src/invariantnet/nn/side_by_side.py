@@ -1,4 +1,4 @@
-"""Networks of one architecture side by side, computed together."""
+"""Networks of one architecture, computed side by side as one network."""
 
 import copy
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from invariantnet.nn.placements._layers import is_plain_linear
 
 
-class StackedLinear(nn.Module):
+class LinearSideBySide(nn.Module):
     r"""$y_k = W_k x_k + b_k$ for several layers at once.
 
     Args:
@@ -42,7 +42,7 @@ class StackedLinear(nn.Module):
                 layer.bias.copy_(self.bias[k, 0])
 
 
-class Stack(nn.Module):
+class SideBySide(nn.Module):
     """Networks of one architecture, as one network.
 
     Small networks spend most of their time between computations; together, they spend it once. Every operation but
@@ -59,17 +59,17 @@ class Stack(nn.Module):
         self.names = [name for name, layer in self.network.named_modules() if isinstance(layer, nn.Linear)]
         for name in self.names:
             parent, _, last = name.rpartition(".")
-            setattr(self.network.get_submodule(parent), last, StackedLinear(_layers(networks, name)))
+            setattr(self.network.get_submodule(parent), last, LinearSideBySide(_layers(networks, name)))
 
     @classmethod
-    def of(cls, networks: Sequence[nn.Module]) -> "Stack | None":
-        """Stack networks, if all their weights are those of plain linear layers of equal shapes.
+    def of(cls, networks: Sequence[nn.Module]) -> "SideBySide | None":
+        """Combine networks, if all their weights are those of plain linear layers of equal shapes.
 
         Args:
             networks: Networks of one architecture.
 
         Returns:
-            The stack; None if there is one network only, or one that cannot be stacked.
+            The joint network; None if there is one network only, or if one has other weights.
         """
         plans = [_shapes(network) for network in networks]
         possible = len(networks) > 1 and plans[0] is not None and all(plan == plans[0] for plan in plans)
@@ -81,14 +81,14 @@ class Stack(nn.Module):
         return outputs.unflatten(0, (self.count, len(x))).transpose(0, 1)
 
     def copy_to(self, networks: Sequence[nn.Module]) -> None:
-        """Write the weights into the networks that this stack was made of.
+        """Write the weights into the networks that this one was made of.
 
         Args:
             networks: These networks.
         """
         for name in self.names:
             layer = self.network.get_submodule(name)
-            assert isinstance(layer, StackedLinear)
+            assert isinstance(layer, LinearSideBySide)
             layer.copy_to(_layers(networks, name))
 
 

@@ -18,13 +18,13 @@ from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.models import CNNS, HEADS, LINEAR, MLPS, NATIVE, SORTED
 from invariantnet.likelihoods import Categorical, StudentT
 from invariantnet.nn import Symmetrized
-from invariantnet.nn.stack import Stack
+from invariantnet.nn.side_by_side import SideBySide
 from invariantnet.nn.standardize import Standardize
-from invariantnet.training import side_by_side
+from invariantnet.training import heat
 from invariantnet.training.calibrated import split_fold
 from invariantnet.training.config import Training
+from invariantnet.training.heat import Untrained, train_heat
 from invariantnet.training.loop import train
-from invariantnet.training.side_by_side import Pupil, train_side_by_side
 
 BRIEFLY = Training(
     epochs=3, batch_size=16, learning_rate=1e-2, weight_decay=0.1, validation=0.0, schedule="one-cycle"
@@ -68,15 +68,15 @@ CASES = {
 }
 
 
-def alone(pupil, config, likelihood):
+def alone(untrained, config, likelihood):
     """The same steps, taken by one network without any other."""
-    n = len(pupil.examples)
-    with seeded(pupil.seed):
+    n = len(untrained.examples)
+    with seeded(untrained.seed):
         order = torch.randperm(n)
-        trained, data = pupil.make_network(), pupil.examples[order]
+        trained, data = untrained.make_network(), untrained.examples[order]
     optimizer = torch.optim.AdamW(trained.parameters(), config.learning_rate, weight_decay=config.weight_decay)
     rate = OneCycleLR(optimizer, config.learning_rate, total_steps=config.steps(n), cycle_momentum=False)
-    with seeded(side_by_side.BATCHES):
+    with seeded(heat.BATCHES):
         for batch in chain(*(torch.randperm(n).split(config.batch_sizes(n)) for _ in range(config.all_epochs(n)))):
             part = data[batch]
             each = likelihood.objective(trained(part.x), part.y)
@@ -89,16 +89,16 @@ def alone(pupil, config, likelihood):
 
 @pytest.mark.parametrize("numbers", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_company_changes_nothing_but_rounding(monkeypatch, case, numbers):
+def test_a_heat_changes_nothing_but_rounding(monkeypatch, case, numbers):
     shape, compared = CASES[case]
     data, likelihood = examples(shape, numbers=numbers), StudentT() if numbers else Categorical()
-    pupils = [
-        Pupil(partial(network, h, shape, numbers=numbers, shift=0.1 * k), split_fold(data, k)[0], seed=k)
+    untrained = [
+        Untrained(partial(network, h, shape, numbers=numbers, shift=0.1 * k), split_fold(data, k)[0], seed=k)
         for k, h in enumerate(compared)
     ]
-    monkeypatch.setattr(side_by_side, "train", lambda *_, **__: pytest.fail("not in company"))
-    for pupil, ours in zip(pupils, train_side_by_side(pupils, BRIEFLY, likelihood), strict=True):
-        theirs = alone(pupil, BRIEFLY, likelihood)
+    monkeypatch.setattr(heat, "train", lambda *_, **__: pytest.fail("not side by side"))
+    for one, ours in zip(untrained, train_heat(untrained, BRIEFLY, likelihood), strict=True):
+        theirs = alone(one, BRIEFLY, likelihood)
         torch.testing.assert_close(weights(ours), weights(theirs), rtol=1e-3, atol=1e-4)
         torch.testing.assert_close(ours(data.x), theirs(data.x), rtol=1e-3, atol=1e-3)
 
@@ -111,15 +111,15 @@ def test_company_changes_nothing_but_rounding(monkeypatch, case, numbers):
         ([MLPS[0], MLPS[0]], replace(BRIEFLY, validation=0.2)),
     ],
 )
-def test_networks_that_cannot_be_stacked_are_trained_one_after_another(models, config):
+def test_networks_of_other_layers_shapes_or_settings_are_trained_one_after_another(models, config):
     data = examples((8, 8), n=30)
     groups = [symmetry(name, shape=(8, 8)) for name in ("hflip", "vflip")]
-    pupils = [
-        Pupil(partial(network, Hypothesis(g, m), (8, 8)), data, seed=3)
+    untrained = [
+        Untrained(partial(network, Hypothesis(g, m), (8, 8)), data, seed=3)
         for g, m in zip(groups, models, strict=True)
     ]
-    for pupil, ours in zip(pupils, train_side_by_side(pupils, config, Categorical()), strict=True):
-        theirs, _ = train(pupil.make_network, data, config, 3)
+    for one, ours in zip(untrained, train_heat(untrained, config, Categorical()), strict=True):
+        theirs, _ = train(one.make_network, data, config, 3)
         assert torch.equal(weights(ours), weights(theirs))
 
 
@@ -130,9 +130,7 @@ def test_weights_belong_to_the_examples_of_each_network():
     wrong = Examples(data.x, torch.where(weight > 0, data.y, 1 - data.y), weight)
     right = Examples(data.x, data.y, weight)
     make = partial(network, CASES["plain mlp"][1][0], IMAGE)
-    ours = [
-        train_side_by_side([Pupil(make, e, s) for s in (0, 1)], BRIEFLY, Categorical()) for e in (right, wrong)
-    ]
+    ours = [train_heat([Untrained(make, e, s) for s in (0, 1)], BRIEFLY, Categorical()) for e in (right, wrong)]
     for one, other in zip(*ours, strict=True):
         assert torch.equal(weights(one), weights(other))
 
@@ -141,12 +139,12 @@ def test_a_network_that_diverges_takes_no_other_with_it():
     data, make = examples(IMAGE), partial(network, CASES["plain mlp"][1][0], IMAGE)
     broken = Examples(torch.full_like(data.x, torch.nan), data.y)
     (lost, kept), (before, _) = (
-        train_side_by_side([Pupil(make, first, 0), Pupil(make, data, 1)], BRIEFLY, Categorical())
+        train_heat([Untrained(make, first, 0), Untrained(make, data, 1)], BRIEFLY, Categorical())
         for first in (broken, data)
     )
     assert bool(lost(data.x).isnan().all())
     assert bool(weights(before).isfinite().all())
-    torch.testing.assert_close(weights(kept), weights(alone(Pupil(make, data, 1), BRIEFLY, Categorical())))
+    torch.testing.assert_close(weights(kept), weights(alone(Untrained(make, data, 1), BRIEFLY, Categorical())))
 
 
 @given(st.integers(1, 40), st.integers(0, 7))
@@ -160,5 +158,5 @@ def test_fifths_are_equally_large_and_do_not_overlap(n, fold):
         assert len({y for ys in others for y in ys}) == 5 * (n // 5)
 
 
-def test_one_network_is_no_stack():
-    assert Stack.of([nn.Linear(2, 2)]) is None
+def test_one_network_has_no_other_beside_it():
+    assert SideBySide.of([nn.Linear(2, 2)]) is None
