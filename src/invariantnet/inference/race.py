@@ -224,13 +224,18 @@ class Race:
         going = [k for k in now.alive if k not in behind]
         now.drop(behind | self._hopeless(now.seen, going, block), now.labels)
 
-    def probabilities_by_examples(self) -> Float[np.ndarray, " symmetries"]:
-        """Probabilities after the last run if only the examples were a sample, and not the networks."""
-        now = self.now
-        average = mean_prediction(now.bounded)[:, None]
-        log_prior = self.contest.log_prior_of_hypotheses(now.excluded)
-        found = bootstrap_probabilities(average, log_prior, self.seed, now.counts[: now.labels])
-        return self.contest.of_symmetries(found)
+    def probabilities_with(self, networks: int) -> Float[np.ndarray, " symmetries"]:
+        """Expect the probabilities after a run with more networks, from what the last run found.
+
+        Args:
+            networks: Networks per hypothesis. Their average predicts as now, and less of it is luck.
+        """
+        now, contest = self.now, self.contest
+        average, counts = mean_prediction(now.bounded)[:, None], now.counts[: now.labels]
+        log_prior = contest.log_prior_of_hypotheses(now.excluded)
+        luck = now.network_spread * np.sqrt(now.networks / networks)
+        found = bootstrap_probabilities(average, log_prior, self.seed, counts, spread=luck, kinds=contest.kinds)
+        return contest.of_symmetries(found)
 
     def _hopeless(
         self, seen: Float[np.ndarray, "hypotheses n"], alive: list[int], block: Block, network_error: float = 0.0
