@@ -19,7 +19,8 @@ from invariantnet.app import preparation, runs
 from invariantnet.app.cli import main
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import EVALUATION, fit
-from invariantnet.estimator import base as estimator_base
+from invariantnet.data import duplicates, fingerprint
+from invariantnet.data.fingerprint import hash_rows
 from invariantnet.estimator import persistence
 from invariantnet.estimator.persistence import MODEL
 from invariantnet.inference import evidence
@@ -154,12 +155,19 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(
 
 @quick
 def test_a_fit_hashes_its_data_once_and_writes_its_model_once(little, tmp_path, monkeypatch):
-    monkeypatch.setattr(estimator_base, "fingerprint", interrupt)
+    hashed = []
+    for module in (duplicates, fingerprint):
+        monkeypatch.setattr(module, "hash_rows", lambda x: hashed.append(len(x)) or hash_rows(x))
     written, original = [], persistence.write_bytes
     monkeypatch.setattr(
         persistence, "write_bytes", lambda path, content: written.append(path.name) or original(path, content)
     )
     fit(LITTLE, tmp_path)
+    data = preparation.prepare(LITTLE).data
+    assert hashed[:2] == [len(data.x_train), len(data.x_test)]
+    assert len(hashed) == 4, (
+        "the examples to learn from and the others once in the fit, and once in the line above"
+    )
     assert written == [MODEL]
     assert contents(tmp_path) == contents(little)
 

@@ -49,6 +49,10 @@ def test_a_fingerprint_depends_on_every_number_and_their_order():
     )
 
 
+def test_zeros_of_either_sign_are_equal():
+    assert len(set(hash_rows(np.array([[0.0, 1.0], [-0.0, 1.0]], np.float32)))) == 1
+
+
 def test_a_fit_hashes_its_data_once(monkeypatch, brief_comparison):
     hashed = []
     for module in (duplicates, fingerprint):

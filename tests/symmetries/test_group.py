@@ -1,4 +1,5 @@
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from sympy.combinatorics import PermutationGroup
 
 import invariantnet as inv
 from invariantnet import Group
-from invariantnet.symmetries import _closure, joins
+from invariantnet.symmetries import _closure, joins, lookup
 from invariantnet.symmetries import group as group_module
 from invariantnet.symmetries._closure import as_matrices
 
@@ -186,6 +187,7 @@ def test_sampling_does_not_depend_on_whether_elements_were_listed():
 @pytest.fixture
 def closed(monkeypatch):
     """Names of the groups whose elements are listed, one entry for each time."""
+    lookup._kept.cache_clear()
     names = []
     for module in (group_module, joins):
         for function in ("close_indices", "close_matrices"):
@@ -213,6 +215,16 @@ def test_elements_of_a_join_are_listed_once(closed):
     joined = inv.join(sixth, mirror)
     assert len(joined.elements) == joined.order == 12
     assert closed.count("sixth+mirror") == 1
+
+
+@pytest.mark.parametrize("symmetries", [("rot90", "flips"), "auto"])
+def test_a_fit_lists_the_elements_of_each_group_once(closed, symmetries, brief_comparison):
+    x = np.random.default_rng(0).normal(size=(40, 16))
+    inv.InvariantClassifier(symmetries, (4, 4), hidden=2, n_networks=1, epochs=1).fit(x, x[:, 0] > 0)
+    listed = Counter(closed)
+    assert listed["rot90"] == listed["flips"] == listed["d4"] == 1
+    # That two pairs of groups have the same join is known only once both are listed.
+    assert max(count for name, count in listed.items() if "+" not in name) == 1
 
 
 def noisy(index):

@@ -13,7 +13,7 @@ from invariantnet.app.backbones import resolve_backbone
 from invariantnet.app.record import Settings
 from invariantnet.choices import Color
 from invariantnet.data import Dataset
-from invariantnet.data.fingerprint import fingerprint
+from invariantnet.data.fingerprint import Digests, fingerprint
 from invariantnet.estimator import InvariantClassifier, InvariantRegressor
 from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.models import models_for
@@ -44,14 +44,14 @@ class Prepared:
     Args:
         data: Examples to learn from, and examples to test on.
         label: Name of the label column of a table, where it was named.
-        fingerprint: Recognises the examples to learn from.
+        known: Digests of the examples to learn from.
         digest: Identifies the run by its data, its settings and the version of this package.
         backbone: Name of the backbone, or the user's own.
     """
 
     data: Dataset
     label: str | None
-    fingerprint: str
+    known: Digests
     digest: str
     backbone: str | Backbone
 
@@ -81,10 +81,10 @@ def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
     )
     keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
-    train, test = fingerprint(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
-    about = [package_version(), _deciding(settings), _trainings(backbone, data), train, test]
+    known, test = Digests.of(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
+    about = [package_version(), _deciding(settings), _trainings(backbone, data), known.whole, test]
     text = json.dumps([*about, data.shape, data.class_names], sort_keys=True)
-    return Prepared(data, reading.label, train, hashlib.sha256(text.encode()).hexdigest()[:16], backbone)
+    return Prepared(data, reading.label, known, hashlib.sha256(text.encode()).hexdigest()[:16], backbone)
 
 
 def check_settings(settings: Settings) -> None:

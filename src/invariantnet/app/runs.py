@@ -150,7 +150,7 @@ def _is_finished(out: Path, cache: FolderCache, backbone: Backbone | None) -> bo
 def _fit(settings: Settings, prepared: Prepared, out: Path, cache: FolderCache) -> RunRecord | None:
     data, fitted = prepared.data, cache.folder / FITTED
     clf = _fitted_estimator(settings, prepared, cache)
-    baseline = fit_baseline(clf, data.x_train, data.targets(data.y_train))
+    baseline = fit_baseline(clf, data.x_train, data.targets(data.y_train), prepared.known.rows)
     processes().wait()
     if processes().rank:
         return None
@@ -194,7 +194,7 @@ def _fitted_estimator(settings: Settings, prepared: Prepared, cache: FolderCache
     if (fitted / RUN).exists():
         return load_estimator(fitted, backbone=prepared.own_backbone)
     clf = make_estimator(settings, data, backbone=prepared.backbone, verbose=int(first))
-    clf.fit_with(data.x_train, data.targets(data.y_train), cache=cache, known_fingerprint=prepared.fingerprint)
+    clf.fit_with(data.x_train, data.targets(data.y_train), cache=cache, known=prepared.known)
     if first:
         clf.save(fitted)
     return clf

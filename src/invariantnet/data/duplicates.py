@@ -21,7 +21,10 @@ class Distinct(NamedTuple):
 
 
 def merge_duplicates(
-    x: Float32[np.ndarray, "n dim"] | DiskArray, y: Shaped[np.ndarray, "n *outputs"], weight: Any = None
+    x: Float32[np.ndarray, "n dim"] | DiskArray,
+    y: Shaped[np.ndarray, "n *outputs"],
+    weight: Any = None,
+    rows: Shaped[np.ndarray, " n"] | None = None,
 ) -> Distinct:
     """Keep each distinct example once, with the sum of its weights; examples of weight 0 are dropped.
 
@@ -31,6 +34,7 @@ def merge_duplicates(
         x: Inputs.
         y: Targets.
         weight: One weight per example, or one for all; None weighs all alike.
+        rows: Digests of the inputs, where the caller has them already.
 
     Returns:
         The distinct examples. Where there are duplicates, their order is that of their digests.
@@ -50,7 +54,7 @@ def merge_duplicates(
     x, y, given = x[kept], y[kept], given[kept]
     # Scaling by a power of two is exact, and keeps sums from overflowing or vanishing.
     given = np.ldexp(given, -np.frexp(given.max())[1])
-    rows = hash_rows(x)
+    rows = hash_rows(x) if rows is None else rows[kept]
     _, inputs = np.unique(rows, return_inverse=True)
     values, targets = np.unique(y, axis=0 if y.ndim > 1 else None, return_inverse=True)
     _, first, which = np.unique(inputs * len(values) + targets, return_index=True, return_inverse=True)

@@ -20,7 +20,7 @@ from invariantnet.choices import Method, Placement, Pool, Precision, Uncertainty
 from invariantnet.data.arrays import DiskArray, as_inputs, blocks, read
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
-from invariantnet.data.fingerprint import fingerprint
+from invariantnet.data.fingerprint import Digests, fingerprint
 from invariantnet.estimator.discovering import discover_candidates
 from invariantnet.estimator.fitting import Fitter
 from invariantnet.estimator.invariance import network_deviation, restricted, restriction_words
@@ -133,7 +133,7 @@ class InvariantEstimator(Fitter):
         sample_weight: Any = None,
         *,
         cache: ScoreCache | None = None,
-        known_fingerprint: str | None = None,
+        known: Digests | None = None,
     ) -> Fitted:
         """Fit as `fit` does, and keep the score of every network of the comparison.
 
@@ -142,7 +142,7 @@ class InvariantEstimator(Fitter):
             y: Targets.
             sample_weight: Weight of each example.
             cache: Scores of finished networks: what is there is not trained again, and new scores go into it.
-            known_fingerprint: Fingerprint of the data, where the caller has computed it already.
+            known: Digests of the data, where the caller has them already.
 
         Returns:
             The estimator itself.
@@ -150,7 +150,7 @@ class InvariantEstimator(Fitter):
         Raises:
             ValueError: If a parameter or the data cannot be used, or the training diverged.
         """
-        examples, seed = self._begin(X, y, sample_weight, known_fingerprint, cache)
+        examples, seed = self._begin(X, y, sample_weight, known, cache)
         fit = {"evidence": self._fit_evidence, "heldout": self._fit_heldout, "paper": self._fit_paper}[self.method]
         try:
             with self._threads():
@@ -186,7 +186,7 @@ class InvariantEstimator(Fitter):
         return self.posterior_
 
     def _begin(
-        self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None, cache: ScoreCache | None
+        self, X: Any, y: Any, sample_weight: Any, known: Digests | None, cache: ScoreCache | None
     ) -> tuple[Examples, int]:
         """Check parameters and data, and draw the seed."""
         check_parameters(self)
@@ -194,7 +194,7 @@ class InvariantEstimator(Fitter):
         for name in EARLIER:
             self.__dict__.pop(name, None)
         with working("preparing the examples", visible=self.verbose > 0):
-            examples = self._prepare(X, y, sample_weight, known_fingerprint, cache)
+            examples = self._prepare(X, y, sample_weight, known, cache)
         return examples, seed_from(self.random_state)
 
     def _asked(
@@ -216,11 +216,13 @@ class InvariantEstimator(Fitter):
         return threads(1) if small else contextlib.nullcontext()
 
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, known_fingerprint: str | None, cache: ScoreCache | None
+        self, X: Any, y: Any, sample_weight: Any, known: Digests | None, cache: ScoreCache | None
     ) -> Examples:
         """Check the data, learn its scale and its fingerprint, and choose the hypotheses."""
         values = checked_inputs(self, X, reset=True)
-        values, targets, weights, rows = merge_duplicates(values, self._targets(y, len(values)), sample_weight)
+        values, targets, weights, rows = merge_duplicates(
+            values, self._targets(y, len(values)), sample_weight, None if known is None else known.rows
+        )
         targets = self._encoded(targets, weights)
         must_fit(
             4 * MOST_COPIES * self.hidden * (self.n_features_in_ + self.outputs_),
@@ -233,7 +235,7 @@ class InvariantEstimator(Fitter):
         device = usable_device(self.device)
         w = None if weights is None else torch.from_numpy(weights).to(device)
         examples = Examples(x.to(device), torch.from_numpy(targets).to(device), w)
-        self.fingerprint_ = known_fingerprint or fingerprint(values, targets, rows)
+        self.fingerprint_ = known.whole if known else fingerprint(values, targets, rows)
         self.candidates_ = candidates(
             self._asked(examples, cache),
             self.input_shape_,

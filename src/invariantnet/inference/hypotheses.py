@@ -281,7 +281,8 @@ def with_joins(
 
 
 def _trivial(like: AnySymmetry) -> Group:
-    return Group(TRIVIAL, np.arange(like.dim)[None], like.shape, known_order=1)
+    identity = np.arange(like.dim)[None]
+    return Group(TRIVIAL, identity, like.shape, known_elements=identity)
 
 
 def rank(symmetry: AnySymmetry) -> tuple[bool, int, bool, str, float]:

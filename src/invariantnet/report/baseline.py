@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from invariantnet._system.torch_state import threads
@@ -36,13 +37,19 @@ def other_kind(clf: Estimator) -> str | None:
     return None if plain == ours or clf.method != "evidence" else plain
 
 
-def fit_baseline(clf: Estimator, x: np.ndarray | DiskArray, y: np.ndarray) -> nn.Module:
+def fit_baseline(
+    clf: Estimator,
+    x: np.ndarray | DiskArray,
+    y: np.ndarray,
+    rows: Shaped[np.ndarray, " n"] | None = None,
+) -> nn.Module:
     """Train a network without the symmetry, as the final network was trained.
 
     Args:
         clf: The fitted estimator.
         x: The inputs that it was fitted to.
         y: Their labels.
+        rows: Digests of the inputs, where the caller has them already.
 
     Returns:
         The trained network; the final network itself if it has no symmetry.
@@ -50,7 +57,7 @@ def fit_baseline(clf: Estimator, x: np.ndarray | DiskArray, y: np.ndarray) -> nn
     if not needs_baseline(clf):
         return clf.network_
     device = device_of(clf.network_, torch.device("cpu"))
-    values, targets, weights, _ = merge_duplicates(x, np.asarray(y))
+    values, targets, weights, _ = merge_duplicates(x, np.asarray(y), rows=rows)
     codes = encoded(clf, targets)
     weight = None if weights is None else torch.from_numpy(weights).to(device)
     inputs = as_inputs(values)

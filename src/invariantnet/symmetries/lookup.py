@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from invariantnet.symmetries.shapes import Shape, checked, has_features
 
 REGISTERED: dict[str, Callable[[Shape], Group]] = {}
 """Factories of the symmetries that users have registered, by name."""
+
+KEPT, MOST_INPUTS_KEPT = 32, 4096
+"""Groups of the catalogue whose elements are kept for the next lookup, and numbers per input up to which they are:
+at most eight elements each, so 17 MB in all."""
 
 
 def symmetry(name: str, shape: Shape) -> Group:
@@ -41,10 +46,10 @@ def symmetry(name: str, shape: Shape) -> Group:
         return first
     if name in CATALOGUE:
         made = CATALOGUE[name].generators(shape)
-        indices = np.stack(made.indices).astype(np.int64)
         if made.order is not None:
-            return Group(name, indices, shape, known_order=made.order)
-        return replace(Group.from_permutations(indices, name), shape=shape)
+            return Group(name, np.stack(made.indices).astype(np.int64), shape, known_order=made.order)
+        keeps = math.prod(shape) <= MOST_INPUTS_KEPT
+        return _kept(name, shape) if keeps else _listed(name, shape)
     if name not in REGISTERED:
         raise ValueError(f"unknown symmetry {name!r}: choose among {', '.join(names())}.")
     custom = REGISTERED[name](shape)
@@ -53,6 +58,14 @@ def symmetry(name: str, shape: Shape) -> Group:
             f"{name} was made for {custom.dim} inputs, shape {shape} has {math.prod(shape)}: mend its factory."
         )
     return replace(custom, name=name, shape=shape)
+
+
+def _listed(name: str, shape: Shape) -> Group:
+    indices = np.stack(CATALOGUE[name].generators(shape).indices).astype(np.int64)
+    return replace(Group.from_permutations(indices, name), shape=shape)
+
+
+_kept = lru_cache(maxsize=KEPT)(_listed)
 
 
 def join(g1: Group, g2: Group) -> Group:
