@@ -14,7 +14,7 @@ from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_predi
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.heats import Heats
-from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.posterior import STRONG, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
@@ -45,9 +45,9 @@ class Evidence:
     n_networks: int = 2
     """Networks per hypothesis. A hypothesis far behind after one network gets no more networks. Where they are
     trained side by side with the first, because that costs little, they do not count."""
-    sure: float = 0.95
-    """Grow to up to four times as many networks until a symmetry reaches this probability, while only the variance
-    between networks prevents it; one network never grows."""
+    sure: float = STRONG
+    """Grow to up to four times as many networks until a symmetry reaches this probability, while only the luck of
+    networks prevents it; one network never grows."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000, within 16 and 500,
     at most half."""
