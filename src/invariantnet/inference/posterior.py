@@ -208,8 +208,8 @@ class SymmetryPosterior:
         if not groups:
             return ""
         return (
-            f", because no example lies where {' or '.join(groups)} would take it: columns have units of "
-            "their own, or values have one sign. Name a symmetry to compare it all the same"
+            f", because examples do not lie where {' or '.join(groups)} would take them: columns differ in range, "
+            "or values and their negatives are distributed differently. Name a symmetry to compare it all the same"
         )
 
     @property
