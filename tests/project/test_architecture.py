@@ -178,6 +178,23 @@ def test_what_users_call_says_what_it_takes():
             assert "Returns:" in said or signature.return_annotation in (None, "None"), name
 
 
+def public_docstrings(path: Path) -> dict[str, tuple[str, str]]:
+    """Map every public function of a file that returns something to what it returns and to its docstring."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    return {
+        f"{path}:{node.lineno} {node.name}": (ast.unparse(node.returns), ast.get_docstring(node) or "")
+        for node in nodes
+        if not node.name.startswith("_") and node.returns is not None
+    }
+
+
+def test_what_says_what_it_takes_says_what_it_returns():
+    for path in SOURCE.values():
+        for name, (returned, said) in public_docstrings(path).items():
+            if "Args:" in said and returned != "None" and not returned.startswith("Iterator"):
+                assert "Returns:" in said, name
+
+
 LONGEST_FUNCTION = 60
 """Lines, docstring included: what fits on a screen."""
 

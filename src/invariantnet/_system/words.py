@@ -10,6 +10,9 @@ def count_words(number: int) -> str:
     Args:
         number: A number of any size, even beyond the range of floats.
 
+    Returns:
+        The number as text.
+
     Example:
         >>> count_words(5040), count_words(10**400 * 7)
         ('5,040', '7.0e+400')

@@ -26,6 +26,9 @@ def resolve_backbone(name: str) -> str | Backbone:
             function without arguments gives a trained body, or `Pretrained`; a function of input shape and
             outputs makes networks.
 
+    Returns:
+        The name of a backbone of the package, or the user's own.
+
     Raises:
         ValueError: If the function cannot be imported, fails, or gives something else.
     """

@@ -107,6 +107,9 @@ def make_estimator(
         data: Says whether classes or numbers are predicted, and which shape inputs have.
         backbone: Name of the backbone, or the user's own.
         verbose: 1 shows progress.
+
+    Returns:
+        The estimator, a classifier or a regressor.
     """
     if data.has_numbers and settings.method == "paper":
         raise ValueError("method 'paper' is for classes: use 'evidence' or 'heldout', or --task classes.")

@@ -44,6 +44,9 @@ def to_dataset(path: Path, arrays: LabelledArrays, shape: tuple[int, ...], task:
         shape: Shape of one input.
         task: Whether labels are classes or numbers.
 
+    Returns:
+        The data set, checked.
+
     Raises:
         ValueError: The arrays do not fit together, or do not hold inputs and labels.
     """
@@ -75,6 +78,9 @@ def to_inputs(path: Path, name: str, x: np.ndarray, shape: tuple[int, ...]) -> n
         name: Name of the array, for messages.
         x: Array of shape (n, …).
         shape: Shape of one input.
+
+    Returns:
+        One row of numbers per example.
 
     Raises:
         ValueError: The array does not hold finite inputs of this shape.
@@ -124,6 +130,9 @@ def to_numbers(path: Path, name: str, y: np.ndarray, n: int) -> np.ndarray:
         name: Name of the array, for messages.
         y: One label per input, or a row of them.
         n: Number of inputs.
+
+    Returns:
+        One number per input, or a row of them, as doubles.
 
     Raises:
         ValueError: They are no finite numbers, or all are equal.

@@ -25,6 +25,9 @@ def read_mnist(path: Path = MNIST) -> Dataset:
     Args:
         path: The file, for tests with damaged copies.
 
+    Returns:
+        The digits: 60,000 to learn from, and 10,000 to test on.
+
     Raises:
         ValueError: The file is missing or damaged.
     """

@@ -18,6 +18,9 @@ def hash_rows(x: np.ndarray | Tensor | DiskArray) -> Shaped[np.ndarray, " n"]:
 
     Args:
         x: Inputs.
+
+    Returns:
+        One digest per row.
     """
     parts = blocks(x if isinstance(x, Tensor) else as_inputs(x))
     rows = (row for part in parts for row in part.cpu().numpy() + 0)  # -0.0 + 0 is 0.0
@@ -34,6 +37,9 @@ def fingerprint(
         x: Inputs.
         y: Targets.
         rows: Digests of the inputs, where the caller has them already.
+
+    Returns:
+        The size and the digest as text.
     """
     digest = hashlib.sha256((hash_rows(x) if rows is None else rows).tobytes())
     digest.update(np.ascontiguousarray(y).data)

@@ -29,6 +29,9 @@ def read_folder(path: Path, *, size: tuple[int, int] | None = None, color: Color
         size: Height and width to which images are resized; None refuses images of different sizes.
         color: Whether images become `grey` (H, W) or `rgb` (3, H, W); `auto` is grey if all of them are.
 
+    Returns:
+        The data set; its classes are the names of the subfolders.
+
     Raises:
         ValueError: The folder holds no classes, an image is damaged, or sizes differ.
     """

@@ -49,6 +49,9 @@ def is_grey(file: Path) -> bool:
     Args:
         file: The image.
 
+    Returns:
+        True if it has none, transparency aside.
+
     Raises:
         ValueError: The file is no readable image.
     """

@@ -33,6 +33,9 @@ def read_npz(path: Path, *, shape: tuple[int, ...] | None = None, task: Task = "
         shape: Shape of one input; None takes that of `x`.
         task: Whether labels are classes or numbers.
 
+    Returns:
+        The data set.
+
     Raises:
         ValueError: The file is damaged, or its arrays are no labelled inputs.
     """
@@ -48,6 +51,9 @@ def read_npz_inputs(path: Path, *, shape: tuple[int, ...]) -> NewInputs:
     Args:
         path: The file.
         shape: Shape of one input.
+
+    Returns:
+        The inputs, with labels if there are any.
 
     Raises:
         ValueError: The file is damaged, or its array holds no inputs of this shape.
@@ -71,6 +77,9 @@ def read_npy(path: Path, *, shape: tuple[int, ...] | None = None, task: Task = "
         shape: Shape of one input; None takes that of `x.npy`.
         task: Whether labels are classes or numbers.
 
+    Returns:
+        The data set; its inputs stay on disk.
+
     Raises:
         ValueError: A file is damaged, or the arrays are no labelled inputs.
     """
@@ -85,6 +94,9 @@ def read_npy_inputs(path: Path, *, shape: tuple[int, ...]) -> NewInputs:
     Args:
         path: The folder.
         shape: Shape of one input.
+
+    Returns:
+        The inputs, which stay on disk, with labels if there are any.
 
     Raises:
         ValueError: The file is damaged, or holds no inputs of this shape.

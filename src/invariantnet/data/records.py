@@ -51,6 +51,9 @@ class Dataset:
 
         Args:
             y: Some of `y_train` or of `y_test`.
+
+        Returns:
+            One target per example.
         """
         return y if self.has_numbers else np.array(self.class_names)[y]
 

@@ -36,6 +36,9 @@ def read_csv(
         shape: Shape of one input; None makes it flat.
         task: Whether labels are classes or numbers.
 
+    Returns:
+        The data set.
+
     Raises:
         ValueError: The file is no such table.
     """
@@ -64,6 +67,9 @@ def read_csv_inputs(
         shape: Shape of one input.
         label: Name of the label column, which is no input; None finds it by its usual names.
         columns: Names of the columns to read, in this order; None reads all but the label.
+
+    Returns:
+        The inputs, with labels if there are any.
 
     Raises:
         ValueError: The file is no such table.
@@ -152,6 +158,9 @@ class Table:
         Args:
             position: Number of the column.
             task: Whether labels are classes or numbers; `auto` takes numbers if some have a fraction.
+
+        Returns:
+            One label per line.
         """
         labels = np.array([row[position].strip() for row in self.rows.values()])
         for line, label in zip(self.rows, labels.tolist(), strict=True):

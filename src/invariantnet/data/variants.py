@@ -35,6 +35,9 @@ def vary(data: Dataset, variant: str, seed: int) -> Dataset:
             are the poses.
         seed: Decides the permutation and the poses.
 
+    Returns:
+        The data set with moved inputs.
+
     Raises:
         ValueError: There is no such variant, or it has no list of poses.
     """
@@ -116,6 +119,9 @@ def transformed(
         x: Inputs.
         elements: Elements of a group, as index arrays.
         poses: Number of the element that moves each input.
+
+    Returns:
+        The moved inputs, in the same order.
     """
     moved = np.empty_like(x)
     for pose, element in enumerate(elements):
@@ -130,6 +136,9 @@ def without_classes(data: Dataset, names: Sequence[str]) -> Dataset:
     Args:
         data: Labelled inputs.
         names: Names of the classes to remove; unknown ones are ignored.
+
+    Returns:
+        The data set without these examples.
     """
     labels = [data.class_names.index(name) for name in names if name in data.class_names]
     train, test = (~np.isin(y, labels) for y in (data.y_train, data.y_test))

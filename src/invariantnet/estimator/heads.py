@@ -69,6 +69,9 @@ class ComparedHeads:
             symmetries: Every candidate.
             settings: Width of hidden layers, and number of outputs.
             likelihood: Says what outputs mean.
+
+        Returns:
+            The networks of all hypotheses.
         """
         numbers = {s.name: seen.copies.numbers(s) for s in symmetries}
         each, count = z.shape[1] // seen.copies.count, seen.copies.count
@@ -86,6 +89,9 @@ class ComparedHeads:
 
         Args:
             hypothesis: A candidate with a head.
+
+        Returns:
+            The untrained network.
         """
         name, model = hypothesis.symmetry.name, hypothesis.model
         probabilities = self.likelihood.averages_probabilities
@@ -128,6 +134,9 @@ def on_features(head: nn.Module, features: Float[Tensor, "n features"], outputs:
         head: The untrained head.
         features: Features to learn from, which give their units.
         outputs: Number of outputs.
+
+    Returns:
+        The untrained network.
     """
     trivial = _trivial(features.shape[1])
     units = InputStatistics.of(features, [trivial], (features.shape[1],)).pooled()

@@ -46,6 +46,9 @@ def restricted(network: nn.Module, symmetry: AnySymmetry) -> nn.Module:
         network: A fitted network; the result reuses its parts.
         symmetry: A part of its symmetry.
 
+    Returns:
+        The network that is invariant to this part alone.
+
     Raises:
         ValueError: If it cannot be restricted.
     """

@@ -290,6 +290,9 @@ def rank(symmetry: AnySymmetry) -> tuple[bool, int, bool, str, float]:
 
     Args:
         symmetry: A symmetry.
+
+    Returns:
+        A tuple that sorts groups before ranges, then by size, then single names before joins, then by name.
     """
     # At equal order a single name goes before a join, so that of equal groups the plainer name stays.
     if isinstance(symmetry, Group):

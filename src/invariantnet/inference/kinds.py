@@ -15,6 +15,9 @@ def kind_of(name: str) -> str:
     Args:
         name: Name of a symmetry.
 
+    Returns:
+        The name of the kind.
+
     Example:
         >>> kind_of("rot90"), kind_of("hflip+rotation:30")
         ('rot90', 'hflip+rotation')
@@ -50,6 +53,9 @@ def log_prior_of_kinds(names: Sequence[str]) -> Float[np.ndarray, " names"]:
 
     Args:
         names: Names of the symmetries, `trivial` among them.
+
+    Returns:
+        One log probability per name.
 
     Example:
         >>> np.exp(log_prior_of_kinds(["trivial", "hflip", "rotation:30", "rotation:60"])).round(3).tolist()

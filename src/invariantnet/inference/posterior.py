@@ -208,9 +208,8 @@ class SymmetryPosterior:
         if not groups:
             return ""
         return (
-            f", because no example lies where {' or '.join(groups)} would take it: columns are in different "
-            "units, or values and their negatives are distributed differently. Name a symmetry to compare it all "
-            "the same"
+            f", because examples do not lie where {' or '.join(groups)} would take them: columns differ in range, "
+            "or values and their negatives are distributed differently. Name a symmetry to compare it all the same"
         )
 
     @property

@@ -80,6 +80,9 @@ def priced_examples(symmetries: int, copies: int) -> int:
     Args:
         symmetries: Symmetries that move the inputs.
         copies: Copies that the network makes of an input.
+
+    Returns:
+        The number of examples.
     """
     return max(FEWEST_PRICED, min(PRICED, PREDICTED_IN_ALL // max(1, symmetries * copies)))
 

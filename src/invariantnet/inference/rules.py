@@ -163,6 +163,9 @@ def has_learned(best: Float[np.ndarray, " n"], guess: Float[np.ndarray, " n"]) -
     Args:
         best: Log probability of each label under the best hypothesis.
         guess: Log probability of each label under the guess.
+
+    Returns:
+        True if they do.
     """
     gain = best - guess
     return bool(gain.sum() > LEARNED_MARGIN + LEARNED_ERRORS * np.sqrt(len(gain)) * gain.std())

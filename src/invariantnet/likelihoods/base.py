@@ -134,7 +134,15 @@ class Likelihood(Protocol):
 
 
 def log_normal_prior(mean: float, spread: float) -> Float[Tensor, " values"]:
-    """Log density, up to a constant, of every value of the grid under a Gaussian."""
+    """Log density, up to a constant, of every value of the grid under a Gaussian.
+
+    Args:
+        mean: Mean of the Gaussian.
+        spread: Its standard deviation.
+
+    Returns:
+        One number of nats per value.
+    """
     return -0.5 * ((GRID.double() - mean) / spread).square()
 
 

@@ -35,17 +35,42 @@ class Categorical:
     averages_probabilities: bool = True
 
     def log_prob(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
-        """Compute the log probability of every label."""
+        """Compute the log probability of every label.
+
+        Args:
+            output: One row of logits per label.
+            y: The labels.
+
+        Returns:
+            One number of nats per label.
+        """
         return -F.cross_entropy(output, y, reduction="none")
 
     def objective(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
-        """Compute the log probability of every label."""
+        """Compute what training maximises: the log probability of every label.
+
+        Args:
+            output: One row of logits per label.
+            y: The labels.
+
+        Returns:
+            One number of nats per label.
+        """
         return self.log_prob(output, y)
 
     def calibration(
         self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"], weight: Float[Tensor, " n"] | None
     ) -> Calibration:
-        """Find the temperature by which logits are divided."""
+        """Find the temperature by which logits are divided.
+
+        Args:
+            output: One row of logits per label.
+            y: The labels; the network did not learn from them.
+            weight: Weight of each of them; None if all count alike.
+
+        Returns:
+            One over the temperature as the factor of every logit, and no summand.
+        """
         log_prior = log_normal_prior(LOG_TEMPERATURE, LOG_TEMPERATURE_SPREAD)
         output = output.double().cpu()
         tried = torch.stack([self.log_prob(output * math.exp(-t), y.cpu()) for t in GRID.tolist()])
@@ -53,31 +78,77 @@ class Categorical:
         return Calibration(torch.full(output.shape[1:], math.exp(-best)), torch.zeros(output.shape[1:]))
 
     def background(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> Float[Tensor, " n"]:
-        """Give all classes the same probability."""
+        """Give all classes the same probability.
+
+        Args:
+            output: One row per label; only its shape and type matter.
+            y: The labels.
+
+        Returns:
+            The same number of nats for each label.
+        """
         return torch.full_like(output[:, 0], -math.log(output.shape[1]))
 
     def guess(
         self, past: Int[Tensor, " m"], weight: Float[Tensor, " m"], y: Int[Tensor, " n"]
     ) -> Float[Tensor, "n classes"]:
-        """Give every class the share that it has among the earlier labels."""
+        """Give every class the share that it has among the earlier labels.
+
+        Args:
+            past: Earlier labels.
+            weight: Weight of each of them.
+            y: The labels to predict; only their number and the largest of them matter.
+
+        Returns:
+            One row of logits per label, all equal.
+        """
         classes = int(torch.cat([past, y]).max()) + 1
         counts = torch.bincount(past.cpu(), weight.cpu().double(), classes) + JEFFREYS
         return counts.log().to(y.device).expand(len(y), -1)
 
     def score(self, output: Float[Tensor, "n classes"], y: Int[Tensor, " n"]) -> float:
-        """Compute the accuracy."""
+        """Compute the accuracy.
+
+        Args:
+            output: One row of logits per label.
+            y: The labels.
+
+        Returns:
+            The share of labels that are most probable.
+        """
         return float((output.argmax(-1) == y).double().mean())
 
     def normalised(self, output: Tensor) -> Tensor:
-        """Compute log probabilities, in 32 bits at least: in 16 bits they would not sum to 1."""
+        """Compute log probabilities, in 32 bits at least: in 16 bits they would not sum to 1.
+
+        Args:
+            output: One row of logits per input.
+
+        Returns:
+            One row of log probabilities per input.
+        """
         return F.log_softmax(output, dim=-1, dtype=torch.promote_types(output.dtype, torch.float32))
 
     def combined(self, draws: Tensor) -> Tensor:
-        """Compute the log of the mean probability."""
+        """Compute the log of the mean probability.
+
+        Args:
+            draws: Log probabilities; the first axis counts the networks.
+
+        Returns:
+            One row of log probabilities per input.
+        """
         return draws.logsumexp(0) - math.log(len(draws))
 
     def curvature_roots(self, output: Float[Tensor, "n classes"]) -> Float[Tensor, "columns n classes"]:
-        r"""Compute $\sqrt{p_c} (e_c - p)$ for every class; of many classes, for some that are drawn from $p$."""
+        r"""Compute $\sqrt{p_c} (e_c - p)$ for every class; of many classes, for some that are drawn from $p$.
+
+        Args:
+            output: One row of logits per input.
+
+        Returns:
+            One row per column and input.
+        """
         p = F.softmax(output, dim=-1)
         classes = p.shape[1]
         if classes <= MOST_COLUMNS:

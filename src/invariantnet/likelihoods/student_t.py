@@ -49,7 +49,15 @@ class StudentT:
         return math.sqrt(DEGREES / (DEGREES - 2))
 
     def log_prob(self, output: Float[Tensor, "n outputs"], y: Float[Tensor, "n *k"]) -> Float[Tensor, " n"]:
-        """Compute the log density of every target."""
+        """Compute the log density of every target.
+
+        Args:
+            output: One row of means and log scales per target.
+            y: The targets: a number each, or a row of numbers.
+
+        Returns:
+            One number of nats per target, summed over its numbers.
+        """
         mean, log_scale = _mean_and_log_scale(output)
         return _log_student(_as_rows(y) - mean, log_scale).sum(-1)
 
@@ -57,6 +65,13 @@ class StudentT:
         """Compute the negative squared error, and a little of the log density of its size.
 
         A network that learns its own σ by the log density explains away what it has not learned yet.
+
+        Args:
+            output: One row of means and log scales per target.
+            y: The targets: a number each, or a row of numbers.
+
+        Returns:
+            One number per target, which training maximises.
         """
         mean, log_scale = _mean_and_log_scale(output)
         error = _as_rows(y) - mean
@@ -69,7 +84,16 @@ class StudentT:
         y: Float[Tensor, "n *k"],
         weight: Float[Tensor, " n"] | None,
     ) -> Calibration:
-        """Find the scale of the errors: one for all inputs, or the network's own times a factor."""
+        """Find the scale of the errors: one for all inputs, or the network's own times a factor.
+
+        Args:
+            output: One row of means and log scales per target.
+            y: The targets; the network did not learn from them.
+            weight: Weight of each of them; None if all count alike.
+
+        Returns:
+            Factor and summand of each log scale: factor 0 for one scale, 1 for the network's own. Means stay.
+        """
         mean, log_scale = _mean_and_log_scale(output.double().cpu())
         error = _as_rows(y).double().cpu() - mean
         factors, shifts = [], []
@@ -86,21 +110,46 @@ class StudentT:
         return Calibration(torch.tensor([*ones, *factors]), torch.tensor([*zeros, *shifts]))
 
     def background(self, output: Float[Tensor, "n outputs"], y: Float[Tensor, "n *k"]) -> Float[Tensor, " n"]:
-        """Expect any number within a few standard deviations of all targets."""
+        """Expect any number within a few standard deviations of all targets.
+
+        Args:
+            output: One row per target; it does not matter.
+            y: The targets: a number each, or a row of numbers.
+
+        Returns:
+            One number of nats per target.
+        """
         rows = _as_rows(y)
         return _log_student(rows, torch.full_like(rows, math.log(BACKGROUND_SCALE))).sum(-1)
 
     def guess(
         self, past: Float[Tensor, "m *k"], weight: Float[Tensor, " m"], y: Float[Tensor, "n *k"]
     ) -> Float[Tensor, "n outputs"]:
-        """Predict the mean of the earlier targets, with their standard deviation as its error."""
+        """Predict the mean of the earlier targets, with their standard deviation as its error.
+
+        Args:
+            past: Earlier targets.
+            weight: Weight of each of them.
+            y: The targets to predict; only their number matters.
+
+        Returns:
+            One row of means and log scales per target, all equal.
+        """
         rows, share = _as_rows(past).double(), (weight / weight.sum()).double()
         mean = share @ rows
         spread = (share @ (rows - mean).square()).sqrt()
         return self._output(mean, spread).expand(len(y), -1)
 
     def score(self, output: Float[Tensor, "n outputs"], y: Float[Tensor, "n *k"]) -> float:
-        """Compute the share of the variance that the means explain, averaged over the numbers of a target."""
+        """Compute the share of the variance that the means explain, averaged over the numbers of a target.
+
+        Args:
+            output: One row of means and log scales per target.
+            y: The targets: a number each, or a row of numbers.
+
+        Returns:
+            The share; 1 is perfect, and below 0 the mean of the targets predicts better.
+        """
         mean, rows = _mean_and_log_scale(output)[0], _as_rows(y)
         variance = rows.double().var(0, correction=0)
         error = (mean - rows).double().square().mean(0)
@@ -108,11 +157,25 @@ class StudentT:
         return float(explained.mean())
 
     def normalised(self, output: Tensor) -> Tensor:
-        """Return the outputs as they are: means and errors can be combined."""
+        """Return the outputs as they are: means and errors can be combined.
+
+        Args:
+            output: One row of means and log scales per input.
+
+        Returns:
+            The same.
+        """
         return output
 
     def combined(self, draws: Float[Tensor, "draws n outputs"]) -> Float[Tensor, "n outputs"]:
-        """Take the mean and the variance of the mixture of all predictions."""
+        """Take the mean and the variance of the mixture of all predictions.
+
+        Args:
+            draws: Means and log scales; the first axis counts the networks.
+
+        Returns:
+            One row of means and log scales per input.
+        """
         means, _ = _mean_and_log_scale(draws)
         mean = means.mean(0)
         variance = (self.error(draws).square() + means.square()).mean(0) - mean.square()
@@ -120,14 +183,28 @@ class StudentT:
         return self._output(mean, variance.clamp_min(0).sqrt())
 
     def curvature_roots(self, output: Float[Tensor, "n outputs"]) -> Float[Tensor, "columns n outputs"]:
-        r"""Compute $\sqrt{(\nu+1)/(\nu+3)}\, e/s$ for a mean, $\sqrt{2\nu/(\nu+3)}\, e$ for a log scale."""
+        r"""Compute $\sqrt{(\nu+1)/(\nu+3)}\, e/s$ for a mean, $\sqrt{2\nu/(\nu+3)}\, e$ for a log scale.
+
+        Args:
+            output: One row of means and log scales per input.
+
+        Returns:
+            One row per column and input.
+        """
         _, log_scale = _mean_and_log_scale(output)
         of_means = math.sqrt((DEGREES + 1) / (DEGREES + 3)) * torch.exp(-log_scale)
         of_scales = torch.full_like(log_scale, math.sqrt(2 * DEGREES / (DEGREES + 3)))
         return torch.diag_embed(torch.cat([of_means, of_scales], dim=-1)).movedim(-2, 0)
 
     def mean(self, output: Float[Tensor, "*n outputs"]) -> Float[Tensor, "*n k"]:
-        """Return the means, one per number of a target."""
+        """Return the means, one per number of a target.
+
+        Args:
+            output: Outputs of a network.
+
+        Returns:
+            The means, in units of the targets.
+        """
         return _mean_and_log_scale(output)[0]
 
     def error(self, output: Float[Tensor, "*n outputs"]) -> Float[Tensor, "*n k"]:

@@ -92,6 +92,9 @@ class Pretrained:
         Args:
             device: Where it computes; by default where the user's body is. Elsewhere it is a copy, so that the
                 user's body stays where it is.
+
+        Returns:
+            The module.
         """
         own = Body(self.body, self.head, self.preprocess)
         return own if device in (None, own.device) else copy.deepcopy(own).to(device)
@@ -153,6 +156,9 @@ class Body(nn.Module):
 
         Args:
             shape: Shape of one input.
+
+        Returns:
+            The number of features.
 
         Raises:
             ValueError: If the body or its preprocessing fails on such inputs, or changes their number.

@@ -158,6 +158,9 @@ class Symmetrized(Mixture):
 
         Args:
             numbers: How many numbers all inputs have together.
+
+        Returns:
+            True if it is.
         """
         copies = len(self.placement.get_buffer("haar")) if self.placement.prepares_copies else 1
         return len(self.symmetries) == 1 and copies * numbers <= NUMBERS_AT_ONCE

@@ -54,6 +54,9 @@ class Predictions:
             estimator: What the network belongs to.
             network: Its final network, or the baseline.
             x: Inputs.
+
+        Returns:
+            The predictions.
         """
         return cls(estimator, predict(network, x, estimator.likelihood).cpu().double())
 
@@ -78,6 +81,9 @@ class Predictions:
 
         Args:
             truth: Numbers of the true classes, or the true numbers; one, or one per input.
+
+        Returns:
+            One answer per input.
         """
         if isinstance(self.estimator, InvariantClassifier):
             p, names = self.probabilities, class_names(self.estimator)
@@ -102,6 +108,9 @@ class Predictions:
 
         Args:
             truth: Numbers of the true classes, or the true numbers.
+
+        Returns:
+            One bin per range of probabilities.
         """
         if isinstance(self.estimator, InvariantClassifier):
             return metrics.calibration_bins(self.probabilities, truth, BINS)
@@ -117,6 +126,9 @@ class Predictions:
 
         Args:
             truth: Numbers of the true classes, or the true numbers.
+
+        Returns:
+            The numbers by their names.
         """
         if not len(truth):
             return {}
@@ -139,6 +151,9 @@ def class_names(estimator: Estimator) -> list[str]:
 
     Args:
         estimator: A fitted estimator.
+
+    Returns:
+        One name per class.
     """
     return [shortened(c) for c in estimator.classes_] if isinstance(estimator, InvariantClassifier) else []
 
@@ -163,6 +178,9 @@ def encoded(estimator: Estimator, y: np.ndarray) -> np.ndarray:
     Args:
         estimator: A fitted estimator.
         y: Labels as the estimator was given them.
+
+    Returns:
+        One code per label.
     """
     if isinstance(estimator, InvariantClassifier):
         return np.searchsorted(estimator.classes_, y)
@@ -181,6 +199,9 @@ def score_moved(
         symmetry: What moves the inputs.
         x: Inputs.
         y: Encoded labels.
+
+    Returns:
+        The share; 1 is perfect.
     """
     likelihood = estimator.likelihood
     return likelihood.score(predict_moved(network, symmetry, x, likelihood).cpu(), torch.from_numpy(y))

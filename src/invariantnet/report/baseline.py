@@ -32,6 +32,9 @@ def other_kind(clf: Estimator) -> str | None:
 
     Args:
         clf: The fitted estimator.
+
+    Returns:
+        The name of the baseline's model; None if it is that of the final network.
     """
     plain, ours = clf.without_symmetry().model.name, clf.hypothesis_of(clf.symmetry_).model.name
     return None if plain == ours or clf.method != "evidence" else plain

@@ -92,6 +92,9 @@ def packed(values: np.ndarray, kind: str = "<f4") -> str:
     Args:
         values: The numbers.
         kind: Their type, as numpy writes it.
+
+    Returns:
+        The numbers in base64.
     """
     return base64.b64encode(values.astype(kind).tobytes()).decode()
 

@@ -42,6 +42,9 @@ def maps_of(symmetry: Range) -> list[Map] | None:
 
     Args:
         symmetry: A range.
+
+    Returns:
+        One map per copy; None if they are no affine maps.
     """
     return _maps(symmetry, symmetry.positions.tolist())
 
@@ -51,6 +54,9 @@ def sliders(clf: Estimator) -> list[Slider]:
 
     Args:
         clf: The fitted estimator.
+
+    Returns:
+        The sliders, one per family.
     """
     extents = [e for s in clf.candidates_ if isinstance(s, Range) for e in s.extents]
     found = []

@@ -18,6 +18,9 @@ def headline(posterior: SymmetryPosterior, chosen: str) -> str:
     Args:
         posterior: What was found.
         chosen: Name of the symmetry of the final network.
+
+    Returns:
+        The sentence.
     """
     if not posterior.learned:
         return "No network has learned to predict the labels, so they say nothing about symmetries."
@@ -57,6 +60,9 @@ def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
     Args:
         posterior: What was found.
         chosen: Name of the symmetry of the final network.
+
+    Returns:
+        One sentence per step, the most useful first.
     """
     if posterior.next_steps:
         return tuple(f"{step[:1].upper()}{step[1:]}." for step in posterior.next_steps)
@@ -107,6 +113,9 @@ def network_names(chosen: str, other: str | None = None) -> dict[str, str]:
     Args:
         chosen: Name of the symmetry of the final network.
         other: Kind of network that the baseline is, if it is another one.
+
+    Returns:
+        The heading of each network, by its key.
     """
     named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
     same = "the same network" if other is None else with_article(other)
@@ -119,6 +128,9 @@ def baseline(backbone: str, other: str | None) -> str:
     Args:
         backbone: Kind of network that the final one is.
         other: Kind of network that the baseline is, if it is another one.
+
+    Returns:
+        The words.
     """
     if other is None:
         return (

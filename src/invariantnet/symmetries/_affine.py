@@ -54,6 +54,9 @@ class Affine:
         Args:
             degrees: The angle. Its multiples of 90° are split off, so that turns by θ and θ + 90° use the same
                 numbers.
+
+        Returns:
+            The map.
         """
         quarters = math.floor(degrees / 90 + 0.5)
         angle = math.radians(degrees - 90 * quarters)
@@ -65,6 +68,9 @@ class Affine:
 
         Args:
             other: The map to apply after this one.
+
+        Returns:
+            The combined map.
         """
         ours, theirs = np.array(self.matrix), other._full_matrix()
         shift = ours @ other._full_shift() + np.array(self.shift)

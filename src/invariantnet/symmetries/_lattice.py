@@ -20,6 +20,9 @@ def lattice(points: int, dims: int) -> Float64[np.ndarray, "points dims"]:
         points: Number of points.
         dims: Number of coordinates.
 
+    Returns:
+        One point per row, the origin first.
+
     Example:
         >>> lattice(5, 1)[:, 0]
         array([ 0. ,  0.4,  0.8, -0.8, -0.4])

@@ -55,6 +55,9 @@ class Copies:
         Args:
             symmetries: Symmetries on inputs of one length.
 
+        Returns:
+            The copies, each once.
+
         Raises:
             ValueError: There are too many copies.
         """

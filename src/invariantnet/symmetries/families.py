@@ -103,6 +103,9 @@ class Family:
         Args:
             value: Value of the range.
             positions: From -1 to 1 for each parameter; 0 is the identity.
+
+        Returns:
+            The transformation.
         """
         return self.step(*((value**t if self.factor else value * t) for t in positions))
 

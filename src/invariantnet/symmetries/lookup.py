@@ -28,6 +28,9 @@ def symmetry(name: str, shape: Shape) -> Group:
         name: Name of the catalogue, or one that was registered; `a+b` is the join of `a` and `b`.
         shape: Shape of one input: `(D,)`, `(H, W)`, `(C, H, W)` or `(length, features)`.
 
+    Returns:
+        The group.
+
     Raises:
         ValueError: The name is unknown, or the symmetry does not act on this shape.
 
@@ -102,6 +105,9 @@ def symmetries_for(shape: Shape) -> list[Group]:
 
     Args:
         shape: Shape of one input.
+
+    Returns:
+        The groups, in the order of the catalogue; registered ones last.
     """
     found = []
     for name in names():
@@ -120,6 +126,9 @@ def groups_suited_to(shape: Shape) -> list[Group]:
 
     Args:
         shape: Shape of one input.
+
+    Returns:
+        The groups, in the order of the catalogue; registered ones last.
 
     Example:
         >>> [g.name for g in groups_suited_to((20, 2))]

@@ -47,6 +47,9 @@ class Measure:
             sampled: Number of random elements that stand for a group with more; None takes all.
             seed: Decides which elements are drawn.
 
+        Returns:
+            The measure, with every element once.
+
         Raises:
             ValueError: A group has too many elements to list, and `sampled` is None.
         """

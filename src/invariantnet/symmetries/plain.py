@@ -26,6 +26,9 @@ def both_names(name: str) -> str:
     Args:
         name: Name of a symmetry.
 
+    Returns:
+        The words, and the name unless it says the same.
+
     Example:
         >>> both_names("rot90"), both_names("trivial"), both_names("swap")
         ('quarter turns (rot90)', 'no symmetry', 'swap')
@@ -39,6 +42,9 @@ def plain_hypothesis(name: str) -> str:
 
     Args:
         name: Name of a hypothesis, or of a symmetry.
+
+    Returns:
+        The words.
 
     Example:
         >>> plain_hypothesis("rot90 · plain cnn")

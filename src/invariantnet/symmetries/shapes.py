@@ -30,6 +30,9 @@ def checked(shape: Shape) -> Shape:
     Args:
         shape: One to three sizes.
 
+    Returns:
+        The shape.
+
     Raises:
         ValueError: No input can have this shape, or it has too many numbers.
     """

@@ -65,6 +65,9 @@ def train_and_calibrate(
         seed: Seed of everything that is drawn.
         likelihood: Log density of the targets.
         on_step: Called with the network after every step.
+
+    Returns:
+        The trained network with its calibration.
     """
     learned, held = split_fold(examples, fold=0)
     network, _ = train(make_network, learned, config, seed, likelihood=likelihood, on_step=on_step)
@@ -88,6 +91,9 @@ def train_and_calibrate_heat(
         seeds: Seed of everything that is drawn for a network.
         folds: Which fifth each network is calibrated on.
         likelihood: Log density of the targets.
+
+    Returns:
+        The trained networks, each with its calibration.
     """
     parts = [split_fold(examples, fold) for fold in folds]
     untrained = [Untrained(make, part[0], seed) for make, part, seed in zip(makers, parts, seeds, strict=True)]
