@@ -31,18 +31,21 @@ NETWORKS = (
 """What the numbers of a study depend on that trains networks."""
 FITS = (*NETWORKS, "estimator", "inference", "uncertainty", "studies.inference.fits")
 """What the numbers of a study depend on that fits estimators."""
-FILES = (
+NO_NUMBERS = (
     "data/folders",
     "data/image_cache",
     "data/images",
     "data/numpy_files",
     "data/tables",
+    "estimator/estimate",
     "estimator/onnx",
     "estimator/persistence",
     "estimator/restoring",
     "estimator/stored",
+    "symmetries/plain",
 )
-"""Modules that read and write files of users: no number of a study depends on them, unless it names them."""
+"""Modules that read and write files of users, announce a time or find words: no number of a study depends on them,
+unless it names them."""
 DIGITS = 16
 """Hexadecimal digits of a digest: enough that no two versions of the code ever share one."""
 
@@ -87,7 +90,7 @@ def digest(study: Study[Any, Any, Any], recipe: Recipe) -> str:
 def _code_digest(study: Study[Any, Any, Any]) -> str:
     showing = [f.__name__ for f in (study.table, study.draw, study.claims) if f is not None]
     parts = [meaning(Path(study.file), frozenset(showing))]
-    ignored = {PACKAGE / f"{name}.py" for name in FILES if name.replace("/", ".") not in study.depends_on}
+    ignored = {PACKAGE / f"{name}.py" for name in NO_NUMBERS if name.replace("/", ".") not in study.depends_on}
     parts += [meaning(path) for name in study.depends_on for path in source_files(name) if path not in ignored]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -18,6 +18,7 @@ import safetensors.torch
 
 import invariantnet.app.runs  # noqa: F401 -- imported before the first fork
 from invariantnet._system import files
+from invariantnet._system.progress import INDENT
 from invariantnet.app import cli as package_commands
 from invariantnet.inference.scoring import Scorer
 from studies import cli as study_commands
@@ -112,8 +113,9 @@ class Child:
 
 
 def _is_progress(line: str) -> bool:
-    announced = ("starting", "reading ", "preparing ", "timing ", "evaluating ", "writing ")
-    return "%" in line or " · " in line or "hypotheses. Estimated from" in line or line.startswith(announced)
+    announced = ("starting", "reading ", "preparing ", "timing ", "Candidates: ", "evaluating ", "writing ")
+    told = "%" in line or " · " in line or "hypotheses" in line
+    return told or line.startswith((*announced, INDENT))
 
 
 def _count_networks(path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from invariantnet.app.cli import main
+from invariantnet.app.cli.output import show_text
 
 COMMAND = Path(sys.executable).parent / "invariantnet"
 
@@ -18,15 +19,50 @@ def run(*command):
 
 
 @pytest.mark.parametrize("command", ["", "fit", "discover", "predict", "report", "export", "symmetries"])
-def test_help_has_an_example_of_every_command(command, capsys):
+def test_help_has_an_example_of_every_command_and_fits_into_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as end:
         main([*command.split(), "--help"])
     assert end.value.code == 0
     text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "None" not in text
     if command:
         assert f"invariantnet {command}" in text.split("options")[0]
     else:
         assert all(name in text for name in ("fit", "discover", "predict", "report", "export", "symmetries"))
+
+
+def test_help_is_wrapped_where_the_terminal_ends(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
+    assert "Symmetries that combine them are candidates too." in " ".join(lines)
+    assert not {"are", "few", "say"} & set(lines), "a line of the source, wrapped again"
+
+
+VERDICT = """symmetry         elements  probability  log evidence  in words
+trivial                 1        0.000         415.5  no symmetry
+reversal+cyclic        10        0.845         520.2  reading backwards and shifts of the sequence that wrap around
+inconclusive: reading backwards and shifts of the sequence that wrap around (reversal+cyclic), and more
+next steps:
+- meanwhile the network is invariant to the favourite, reading backwards and shifts of the sequence that wrap"""
+
+
+def test_a_verdict_fits_into_a_terminal_and_stays_as_it_is_in_a_pipe(capsys, monkeypatch):
+    show_text(VERDICT)
+    assert capsys.readouterr().out == f"{VERDICT}\n"
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    show_text(VERDICT)
+    said = capsys.readouterr().out
+    lines = said.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert said.split() == VERDICT.split()
+    column = lines[0].index("in words")
+    assert lines[3].startswith(" " * column + "shifts of"), "the last column goes on below itself"
+    assert lines[-1].startswith("  "), "and a step beside its dash"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["symmetries"], ["fit", "--help"]])

@@ -13,9 +13,21 @@ from invariantnet.training.heat import LogPosteriors
 @pytest.mark.parametrize(("seconds", "advised"), [(30.0, False), (840.0, True)])
 def test_a_long_comparison_says_how_to_shorten_it(seconds, advised):
     words = Estimate(symmetries=18, models=6, hypotheses=54, comparison=seconds, final=(30.0, 30.0)).words
-    assert words.startswith("18 symmetries, 6 kinds of networks: 54 hypotheses.")
+    assert words.startswith(
+        "18 symmetries, 6 kinds of networks: 54 hypotheses, each a symmetry in a kind of network"
+    )
     assert "then about 30 seconds for the final network." in words
     assert words.endswith("To shorten it, name fewer symmetries, or one backbone.") == advised
+
+
+def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
+    x = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
+    clf = inv.InvariantClassifier(["reversal", "sign"], backbone="mlp", n_networks=1, random_state=0, verbose=1)
+    clf.compare(x, x.sum(1) > 0)
+    said = " ".join(capsys.readouterr().err.split())
+    named = "Candidates: no symmetry, reading backwards, change of every sign, and combinations of these."
+    assert named in said
+    assert said.index(named) < said.index("Estimated from a few steps")
 
 
 def test_the_cost_of_the_final_network_depends_on_which_one_wins():

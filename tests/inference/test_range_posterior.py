@@ -113,6 +113,15 @@ def test_the_spread_of_networks_is_what_hypotheses_do_not_share():
     assert network_spread(own[:, :1]) == network_spread(own[:1]) == 0
 
 
+def test_rungs_of_a_kind_share_the_luck_of_networks_against_other_kinds():
+    """Else the kind with the most rungs would have the most chances."""
+    pointwise, log_prior = np.zeros((4, 1, 50)), np.log([3 / 6, 1 / 6, 1 / 6, 1 / 6])
+    shared = bootstrap_probabilities(pointwise, log_prior, 0, spread=30.0, kinds=[0, 1, 1, 1])
+    own = bootstrap_probabilities(pointwise, log_prior, 0, spread=30.0)
+    assert shared == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6], abs=0.03)
+    assert own[0] < 0.35
+
+
 def test_an_error_of_the_evidence_makes_neighbours_probable():
     pointwise = np.zeros((2, 1, 50))
     pointwise[1] = -0.1

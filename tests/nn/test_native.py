@@ -5,9 +5,10 @@ import pytest
 import torch
 
 import invariantnet as inv
+from invariantnet.inference.models import native_models, native_part
 from invariantnet.nn import Symmetrized
 from invariantnet.nn.native import native_network, sorted_mlp
-from invariantnet.symmetries.cosets import contains_generators, coset_representatives
+from invariantnet.symmetries.cosets import contains_generators, coset_representatives, exchanges_freely
 
 CASES = [
     ("permutations", "permutations", (9, 2), 1),
@@ -63,9 +64,52 @@ def test_a_set_network_ignores_order_but_not_values():
 def test_an_mlp_of_sorted_numbers_is_exactly_invariant(depth):
     group = inv.symmetry("permutations+sign", shape=(9,))
     torch.manual_seed(0)
-    module = sorted_mlp((9,), 3, 8, depth=depth, units=2).eval()
+    module = sorted_mlp([range(9)], (9,), 3, 8, depth=depth, units=2).eval()
     network = Symmetrized(module, [group], pool="max", native=inv.symmetry("permutations", shape=(9,))).eval()
     x = torch.randn(6, 9)
     with torch.no_grad():
         assert inv.check_invariance(network, group, x) < 1e-5
         assert float(network(x).std(0).max()) > 1e-3, "it is not constant"
+
+
+def exchanging(*orbits, dim=8):
+    """The group that reorders some inputs freely, orbit by orbit."""
+    generators = []
+    for orbit in orbits:
+        for new in ([orbit[1], orbit[0], *orbit[2:]], [*orbit[1:], orbit[0]]):
+            generators.append(np.arange(dim))
+            generators[-1][list(orbit)] = new
+    return inv.Group.from_permutations(generators, name="exchanges", max_order=None)
+
+
+@pytest.mark.parametrize("orbits", [[(0, 2, 4, 6)], [(0, 1, 2, 3), (4, 5, 7)], [tuple(range(8))]])
+def test_numbers_are_exchanged_freely_within_orbits(orbits):
+    group = exchanging(*orbits)
+    assert exchanges_freely(group)
+    assert native_part(group, (8,)) == group
+    x = torch.randn(6, 8)
+    seen = set()
+    for model in native_models(group):
+        torch.manual_seed(0)
+        module = model.make((8,), 3, 8, units=2, pool="max")
+        network = Symmetrized(module, [group], pool="max", native=group).eval()
+        assert network.exact
+        assert network.placement.copies(network.module) == 1
+        seen.add(model.name)
+        with torch.no_grad():
+            assert inv.check_invariance(network, group, x) < 1e-5
+            for i in range(8):
+                changed = x.clone()
+                changed[:, i] += 3
+                assert not torch.allclose(network(changed), network(x)), f"input {i} of {model.name}"
+    assert len(seen) == 4
+
+
+def test_a_part_of_the_exchanges_is_no_free_exchange():
+    turn, sign = [1, 2, 3, 4, 0, 5], [6, 1, 2, 3, 4, 5]
+    assert not exchanges_freely(inv.Group.from_permutations([turn]))
+    assert not exchanges_freely(inv.Group.from_permutations([sign]))
+    assert native_part(inv.symmetry("shifts", shape=(5, 5)), (5, 5)).name == "shifts"
+    two_at_once = inv.Group.from_permutations([[1, 0, 2, 4, 3, 5], [1, 2, 0, 4, 5, 3]])
+    assert two_at_once.order == 6
+    assert not exchanges_freely(two_at_once)

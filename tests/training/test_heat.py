@@ -15,11 +15,12 @@ from invariantnet import symmetry
 from invariantnet._system.torch_state import seeded
 from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
-from invariantnet.inference.models import CNNS, HEADS, LINEAR, MLPS, NATIVE, SORTED
+from invariantnet.inference.models import CNNS, HEADS, LINEAR, MLPS, NATIVE, native_models
 from invariantnet.likelihoods import Categorical, StudentT
 from invariantnet.nn import Symmetrized
 from invariantnet.nn.side_by_side import SideBySide
 from invariantnet.nn.standardize import Standardize
+from invariantnet.symmetries.group import Group
 from invariantnet.training import heat
 from invariantnet.training.calibrated import split_fold
 from invariantnet.training.config import Training
@@ -58,13 +59,16 @@ def weights(module):
     return torch.cat([p.flatten() for p in module.parameters()])
 
 
-SETS = symmetry("permutations", shape=POINTS)
+SETS, ORDERS = symmetry("permutations", shape=POINTS), symmetry("permutations", shape=(5, 1))
+SOME = Group.from_permutations([[1, 0, 2, 3, 4, 5], [1, 2, 3, 0, 4, 5]], name="the first four")
 CASES = {
     **{m.name: (IMAGE, [Hypothesis(symmetry(n, shape=IMAGE), m) for n in ("hflip", "vflip")]) for m in MLPS},
     "linear": (IMAGE, [Hypothesis(symmetry(n, shape=IMAGE), LINEAR) for n in ("rot90", "trivial")]),
     "hidden head": (IMAGE, [Hypothesis(symmetry(n, shape=IMAGE), HEADS[2]) for n in ("rot90", "flips")]),
     "sets": (POINTS, [Hypothesis(SETS, NATIVE["permutations"], SETS)] * 2),
-    "sorted": ((5, 1), [Hypothesis(symmetry("permutations", shape=(5, 1)), SORTED[0])] * 2),
+    "sorted": ((5, 1), [Hypothesis(ORDERS, native_models(ORDERS)[1], ORDERS)] * 2),
+    "orbits": ((6, 1), [Hypothesis(SOME, native_models(SOME)[0], SOME)] * 2),
+    "sorted orbits": ((6, 1), [Hypothesis(SOME, native_models(SOME)[1], SOME)] * 2),
 }
 
 

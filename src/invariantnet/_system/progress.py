@@ -33,8 +33,11 @@ earlier than that, and is told in one line."""
 RARER = 0.05
 """Share of the time so far that passes between two lines about long work."""
 
-WIDTH = 100
-"""Characters of such a line: longer ones are cut off."""
+WIDTH = 80
+"""Characters of a line where standard error is no terminal: of progress, longer ones are cut off."""
+
+INDENT = "  "
+"""What the second line of something said, and each after it, begins with."""
 
 ENOUGH_TO_TELL = 0.03
 """Share of the work from which on the time left is told: before, it would be a guess."""
@@ -101,11 +104,8 @@ def say(words: str, *, visible: bool) -> None:
     """
     if visible:
         console = Console(stderr=True)
-        print(
-            words if not console.is_terminal else "\n".join(wrap(words, console.width)),
-            file=sys.stderr,
-            flush=True,
-        )
+        width = console.width if console.is_terminal else WIDTH
+        print("\n".join(wrap(words, width, subsequent_indent=INDENT)), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -184,10 +184,8 @@ def evidence_bar(
             said = [f"trained: {words(step.hypothesis)}"]
             if step.networks > networks:
                 said.append("still open, so more networks")
-            ranked = sorted(standing.items(), key=lambda item: -item[1])
-            if len(ranked) > 1:
-                (leader, most), (_, less), *_ = ranked
-                said.append(f"ahead: {words(leader)} (by {most - less:.0f} nats)")
+            if len(standing) > 1:
+                said.append(f"ahead: {words(max(standing, key=standing.__getitem__))}")
             update(step.done, "; ".join(reversed(said)))
 
         yield on_network

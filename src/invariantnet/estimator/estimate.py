@@ -1,7 +1,7 @@
 """How long a comparison will take, from timing a few steps of each model before it starts."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,12 +14,15 @@ from invariantnet.choices import Uncertainty
 from invariantnet.data.arrays import read
 from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.kinds import kind_of
 from invariantnet.inference.race import Evidence
 from invariantnet.inference.rules import plan_blocks
 from invariantnet.inference.scoring import MakeNetwork
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.objectives import LogPosterior, total
+from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.plain import plain_name
 from invariantnet.training.calibrated import FOLDS
 from invariantnet.training.config import Training
 from invariantnet.training.heat import Heat, Untrained
@@ -59,10 +62,29 @@ class Estimate:
         models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
         shorter = " To shorten it, name fewer symmetries, or one backbone." if self.comparison > LONG else ""
         symmetries = f"{self.symmetries} symmetries" if self.symmetries > 1 else "one symmetry"
+        both = self.symmetries > 1 and self.models > 1
+        hypotheses = "hypotheses, each a symmetry in a kind of network that suits it" if both else "hypotheses"
         return (
-            f"{symmetries}, {models}: {self.hypotheses} hypotheses. Estimated from a few steps of "
+            f"{symmetries}, {models}: {self.hypotheses} {hypotheses}. Estimated from a few steps of "
             f"each: {duration(self.comparison)} of CPU time to compare them, then {final}.{shorter}"
         )
+
+
+def considered(symmetries: Iterable[str]) -> str:
+    """Say what is compared, in plain words: ranges by their kind, and joins by what they combine.
+
+    Args:
+        symmetries: Names of all symmetries that are compared.
+
+    Example:
+        >>> considered(["trivial", "rot90", "rotation:15", "rotation:30", "rot90+rotation:15"])
+        'Candidates: no symmetry, quarter turns, rotations, and combinations of these.'
+    """
+    kinds = dict.fromkeys(kind_of(name) for name in symmetries)
+    parts = dict.fromkeys(part for kind in kinds for part in kind.split("+"))
+    words = ", ".join(plain_name(part) for part in parts)
+    combined = ", and combinations of these" if any("+" in kind for kind in kinds) else ""
+    return f"Candidates: {words}{combined}."
 
 
 def duration(seconds: float) -> str:
@@ -128,6 +150,9 @@ def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> tuple[Evidenc
         return config, Work("comparing")
     with working("timing a few steps of each model", visible=visible):
         estimate = estimate_cost(ahead, config)
+    names = [h.symmetry.name for h in ahead.hypotheses]
+    if TRIVIAL in names and estimate.symmetries > 1:  # else these are joins of what was said before
+        say(considered(names), visible=visible)
     say(estimate.words, visible=visible)
     worth = config.n_jobs > 0 or estimate.comparison > WORTH_PROCESSES
     config = replace(config, n_jobs=config.n_jobs if worth else 1)

@@ -100,7 +100,7 @@ def in_every_unit(hypotheses: Sequence[Hypothesis], units: InputUnits | None) ->
     found = []
     for hypothesis in hypotheses:
         both = [hypothesis, replace(hypothesis, model=hypothesis.model.in_shared_units())]
-        if hypothesis.native is not None or hypothesis.model.reads_sequences:
+        if hypothesis.model.reads_sequences:
             both = both[:1]
         elif units is not None and not units.differ(hypothesis):
             both = both[1:]

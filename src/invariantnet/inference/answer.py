@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction, network_spread
+from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
 from invariantnet.inference.by_class import Gain, gains_by_class, parts_of, refuting_classes
 from invariantnet.inference.findings import ModelEvidence
 from invariantnet.inference.kinds import best_of_each_kind, probabilities_of_kinds
@@ -77,38 +77,34 @@ def answer(
         ),
         examples_needed=_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
         ranges=range_posteriors(
-            contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best, begun[-1])
+            contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best)
         ),
         pointwise=pointwise[:, :shared],
         counts=now.counts[:shared],
     )
 
 
-def _rungs(contest: Contest, now: Standings, best: Sequence[int], start: int) -> Spread:
+def _rungs(contest: Contest, now: Standings, best: Sequence[int]) -> Spread:
     """How probable some symmetries are beside each other, with the error that comes from the choice of networks.
 
     Neighbouring rungs of a ladder differ by little, so that networks with a lucky start decide between them. A
     bootstrap of two networks hardly shows this. So the spread of networks, estimated from all symmetries together,
-    is an error of every rung. Between kinds of symmetry it would favour the kind with the most rungs, so it does
-    not count there.
+    is an error of every rung; between kinds of symmetry the rungs of a kind share it, or else the kind with the
+    most rungs would gain by it.
 
     Args:
         contest: What was compared.
         now: The scores.
         best: The best hypothesis of each symmetry.
-        start: Labels predicted before the last block.
     """
-    bounded, counts = now.bounded, now.counts[: now.labels]
-    several = [k for k in best if k in now.alive and np.ptp(bounded[k, :, start:], axis=0).any()]
-    spread = network_spread((bounded[several] * counts).sum(-1))
-    average = mean_prediction(bounded)[:, None]
+    counts, average = now.counts[: now.labels], mean_prediction(now.bounded)[:, None]
 
     def among(symmetries: Sequence[int]) -> Sequence[float]:
         log_prior = contest.log_prior[list(symmetries)]
         if not now.learned:
             return (np.exp(log_prior) / np.exp(log_prior).sum()).tolist()
         ours = [best[s] for s in symmetries]
-        return bootstrap_probabilities(average[ours], log_prior, 0, counts, spread=spread).tolist()
+        return bootstrap_probabilities(average[ours], log_prior, 0, counts, spread=now.network_spread).tolist()
 
     return among
 

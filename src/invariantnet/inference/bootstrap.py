@@ -1,5 +1,7 @@
 """Probabilities of hypotheses from their predictions, by a Bayesian bootstrap."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 
@@ -35,6 +37,7 @@ def bootstrap_probabilities(
     weight: Float[np.ndarray, " examples"] | float = 1.0,
     draws: int = BOOTSTRAPS,
     spread: float = 0.0,
+    kinds: Sequence[int] | None = None,
 ) -> Float[np.ndarray, " hypotheses"]:
     r"""Compute a posterior that allows for finite evidence (pseudo-BMA+, Yao et al. 2018).
 
@@ -48,6 +51,8 @@ def bootstrap_probabilities(
         weight: How often each example counts.
         draws: Number of draws of $w$.
         spread: Standard deviation of a further error of each log evidence, in nats.
+        kinds: Number of the kind of each hypothesis: those of one kind share that error. By default, each has
+            its own.
 
     Returns:
         Posterior probability of each hypothesis.
@@ -55,6 +60,7 @@ def bootstrap_probabilities(
     hypotheses, networks, examples = log_likelihood.shape
     rng = np.random.default_rng(seed)
     total = np.zeros(hypotheses)
+    own = np.arange(hypotheses) if kinds is None else np.asarray(kinds)
     mixes = MIXES if networks > 1 else 1
     for count in _shares(draws, mixes):
         u = rng.dirichlet(np.ones(networks))
@@ -64,7 +70,7 @@ def bootstrap_probabilities(
             w *= examples / w.sum(1, keepdims=True)
             score = w @ mixed.T + log_prior
             if spread:
-                score += spread * rng.standard_normal(score.shape)
+                score += spread * rng.standard_normal((size, own.max() + 1))[:, own]
             score -= score.max(1, keepdims=True)
             p = np.exp(score)
             total += (p / p.sum(1, keepdims=True)).sum(0)

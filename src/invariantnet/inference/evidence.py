@@ -109,8 +109,8 @@ def gather_evidence(
     for networks in range(config.n_networks + 1, most_networks(config) + 1):
         if posterior.certainty >= config.sure or not posterior.learned:
             break
-        by_examples = probabilities_of_kinds(names, list(race.probabilities_by_examples()))
-        if max(by_examples.values()) < config.sure:
+        expected = probabilities_of_kinds(names, list(race.probabilities_with(most_networks(config))))
+        if max(expected.values()) < config.sure:
             break  # more networks cannot replace examples
         posterior = race.run(networks)
     return posterior

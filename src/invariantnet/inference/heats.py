@@ -40,7 +40,8 @@ class Heats:
             if key in self.planned:
                 continue
             hypothesis = self.by_name[key.hypothesis]
-            shape = (hypothesis.model.name, hypothesis.copies, hypothesis.native is not None)
+            native = None if hypothesis.native is None else hypothesis.native.name
+            shape = (hypothesis.model.name, hypothesis.copies, native)
             heats = by_shape.setdefault(shape if hypothesis.side_by_side else key, [[]])
             if len(heats[-1]) >= self.most(hypothesis, examples):
                 heats.append([])

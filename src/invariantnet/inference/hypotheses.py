@@ -9,8 +9,8 @@ import numpy as np
 
 from invariantnet.inference.models import (
     LINEAR,
-    MOST_LISTED,
     Model,
+    copies_are_listed,
     models_for,
     native_models,
     native_part,
@@ -164,10 +164,10 @@ def all_hypotheses(
     for symmetry in symmetries:
         is_listed = callable(backbone) or not others
         part = None if is_listed or isinstance(symmetry, Range) else native_part(symmetry, shape)
-        listed = others if part is None or symmetry.copies <= MOST_LISTED else ()
+        listed = others if copies_are_listed(symmetry, part) else ()
         found += [Hypothesis(symmetry, model) for model in listed]
         if part is not None:
-            found += [Hypothesis(symmetry, model, part) for model in native_models(part, shape)]
+            found += [Hypothesis(symmetry, model, part) for model in native_models(part)]
         if symmetry in linear or not others:
             found.append(Hypothesis(symmetry, LINEAR))
     return found

@@ -6,16 +6,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
 
+import numpy as np
 from torch import nn
 
 from invariantnet.choices import BackboneName, Placement, Pool, Precision, require_choice
 from invariantnet.nn.architectures import convnet, is_sequence, linear, mlp
-from invariantnet.nn.native import Native, native_network, sorted_mlp
+from invariantnet.nn.native import Native, native_network, orbit_network, sorted_mlp
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import SAMPLED
-from invariantnet.symmetries.cosets import contains_generators, coset_representatives
+from invariantnet.symmetries.cosets import contains_generators, coset_representatives, exchanges_freely
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.lookup import symmetry as named_symmetry
+from invariantnet.symmetries.ranges import AnySymmetry
 from invariantnet.training.config import Training
 
 MOST_INPUTS_OF_AN_MLP = 4096
@@ -28,9 +30,10 @@ SHORTEST_SEQUENCE = 16
 SMALLEST_IMAGE = 8
 """Pixels of the shorter side from which on convolutions compete."""
 
-NATIVE_FROM, MOST_LISTED = 17, 24
+NATIVE_FROM, MOST_LISTED, MOST_ORDERS = 17, 24, 120
 """Elements from which on networks compete that need no copies, where one is known; and elements up to which each
-makes a copy in spite of that. Four points in any order have 24 orders, and both kinds of networks compete."""
+makes a copy in spite of that: four points in any order, or five numbers. A mean over all orders of five numbers
+learned a quadratic function of them 1,000 nats better than sorted numbers do (875 labels, seed 1010)."""
 
 MORE_STEPS = 1.6
 """Factor of the smallest number of steps where ranges are compared: 80 steps of a CNN were enough to find turns by
@@ -49,7 +52,6 @@ class Model:
         training: How networks are trained to be compared; without a validation split, as the next block judges.
         final: How the final network is trained.
         make: Makes the backbone; None for a backbone of the user's own.
-        native: Group of the catalogue that the backbone is invariant to by construction.
         reads_sequences: Whether it takes a flat input for a sequence, rather than for a row of a table.
         shared_units: Whether its inputs have the units that all candidates allow, rather than those of its own
             symmetry.
@@ -63,7 +65,6 @@ class Model:
     training: Training
     final: Training
     make: Make | None = field(default=None, repr=False)
-    native: Native | None = None
     reads_sequences: bool = False
     shared_units: bool = False
     placement: Placement | None = None
@@ -97,11 +98,11 @@ _BRIEF = Training(
 because the first networks learn from a few dozen examples; the one-cycle rate gets far in few epochs."""
 
 
-def _model(name: str, make: Make | None, longer: int, native: Native | None = None, **training: Any) -> Model:
+def _model(name: str, make: Make | None, longer: int, **training: Any) -> Model:
     """Make a model whose final network learns for `longer` times the epochs, in larger batches."""
     compared = replace(_BRIEF, **training)
     final = replace(compared, epochs=longer * compared.epochs, batch_size=64, min_steps=500)
-    return Model(name, compared, final, make, native, side_by_side=make is not None)
+    return Model(name, compared, final, make, side_by_side=make is not None)
 
 
 MLPS = (
@@ -156,7 +157,7 @@ UNFROZEN = replace(_BRIEF, epochs=3, batch_size=16, learning_rate=1e-4, min_step
 
 def _native(native: Native, name: str, epochs: int, min_steps: int) -> Model:
     make, training = partial(native_network, native), {"learning_rate": 1e-2, "weight_decay": 0.05}
-    found = _model(name, make, 2, native, epochs=epochs, min_steps=min_steps, **training)
+    found = _model(name, make, 2, epochs=epochs, min_steps=min_steps, **training)
     return replace(found, side_by_side=native == "permutations")
 
 
@@ -167,14 +168,14 @@ NATIVE: dict[Native, Model] = {
 }
 """Exact networks for groups too large to list, by the part of the group that they are invariant to."""
 
-SORTED = (
-    _model("sorted plain mlp", sorted_mlp, 4, "permutations"),
-    _model("sorted decayed mlp", sorted_mlp, 4, "permutations", weight_decay=1.0),
-    _model(
-        "sorted deep mlp", partial(sorted_mlp, depth=2), 4, "permutations", learning_rate=1e-2, weight_decay=0.1
-    ),
+EXCHANGING: tuple[tuple[Model, Callable[..., nn.Module]], ...] = (
+    (NATIVE["permutations"], orbit_network),
+    (replace(MLPS[0], name="sorted plain mlp"), sorted_mlp),
+    (replace(MLPS[1], name="sorted decayed mlp"), sorted_mlp),
+    (replace(MLPS[2], name="sorted deep mlp"), partial(sorted_mlp, depth=2)),
 )
-"""The MLPs on sorted numbers, for `permutations` of single numbers: the same models as for other symmetries."""
+"""Models for groups that exchange single numbers freely within their orbits, with what makes their backbones from
+the orbits: a function of every number, and the MLPs of other symmetries on sorted numbers."""
 
 
 def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
@@ -210,19 +211,31 @@ def models_for(backbone: object, shape: tuple[int, ...]) -> tuple[Model, ...]:
     return (*found, *cnns) if suits_cnn else found
 
 
-def native_models(part: Group, shape: tuple[int, ...]) -> tuple[Model, ...]:
-    """List the models that are invariant to a group of the catalogue by construction.
+def native_models(part: Group) -> tuple[Model, ...]:
+    """List the models that are invariant to a group by construction.
 
     Args:
-        part: The group.
-        shape: Shape of one input.
+        part: What `native_part` found.
 
     Returns:
         The models that compete.
     """
-    name = next(name for name in NATIVE if name == part.name)
-    single_numbers = name == "permutations" and math.prod(shape[1:]) == 1
-    return (NATIVE[name], *SORTED) if single_numbers else (NATIVE[name],)
+    if not exchanges_freely(part):
+        return (next(model for name, model in NATIVE.items() if name == part.name),)
+    labels = part.orbits().numpy()
+    orbits = [np.flatnonzero(labels == label).tolist() for label in range(labels.max() + 1)]
+    return tuple(replace(model, make=partial(make, orbits)) for model, make in EXCHANGING)
+
+
+def copies_are_listed(symmetry: AnySymmetry, part: Group | None) -> bool:
+    """Whether models compete that make copies of an input, beside those that need none.
+
+    Args:
+        symmetry: A candidate.
+        part: What `native_part` found.
+    """
+    most = MOST_ORDERS if part is not None and exchanges_freely(part) else MOST_LISTED
+    return part is None or symmetry.copies <= most
 
 
 def trained_on_draws(model: Model) -> Model:
@@ -246,8 +259,8 @@ def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:
         shape: Shape of one input.
 
     Returns:
-        The part, a group of the catalogue with few cosets; None for groups of at most 16 elements, and where no
-        such network is known.
+        The part: a group of the catalogue with few cosets, or all of a group that exchanges numbers freely within
+        its orbits. None for groups of at most 16 elements, and where no such network is known.
     """
     if symmetry.is_matrix_group or symmetry.order < NATIVE_FROM:
         return None
@@ -258,4 +271,4 @@ def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:
             continue
         if contains_generators(symmetry, part) and coset_representatives(symmetry, part, SAMPLED) is not None:
             return part
-    return None
+    return symmetry if exchanges_freely(symmetry) else None

@@ -14,7 +14,7 @@ from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_predi
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.heats import Heats
-from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.posterior import STRONG, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
@@ -45,9 +45,9 @@ class Evidence:
     n_networks: int = 2
     """Networks per hypothesis. A hypothesis far behind after one network gets no more networks. Where they are
     trained side by side with the first, because that costs little, they do not count."""
-    sure: float = 0.95
-    """Grow to up to four times as many networks until a symmetry reaches this probability, while only the variance
-    between networks prevents it; one network never grows."""
+    sure: float = STRONG
+    """Grow to up to four times as many networks until a symmetry reaches this probability, while only the luck of
+    networks prevents it; one network never grows."""
     first_block: int | None = None
     """Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000, within 16 and 500,
     at most half."""
@@ -183,9 +183,16 @@ class Race:
         # Frequencies of few labels in many classes predict worse than none at all.
         blind = (now.guess[: now.labels] * counts, now.background[: now.labels] * counts)
         now.learned = all(has_learned(now.seen[best], guess) for guess in blind)
+        each = [k for k in contest.best(total, now.included) if k is not None]
+        blocks = [self._labels(b) for b in self.blocks[: block.number + 1]]
+        now.network_spread = now.spread_of_networks(each, blocks)
         # Where nothing was learned, the data says nothing.
         now.probabilities = (
-            bootstrap_probabilities(bounded, log_prior, self.seed, counts) if now.learned else np.exp(log_prior)
+            bootstrap_probabilities(
+                bounded, log_prior, self.seed, counts, spread=now.network_spread, kinds=contest.kinds
+            )
+            if now.learned
+            else np.exp(log_prior)
         )
         names = [g.name for g in contest.symmetries]
         evidence = contest.log_evidence(total, now.excluded)
@@ -217,13 +224,18 @@ class Race:
         going = [k for k in now.alive if k not in behind]
         now.drop(behind | self._hopeless(now.seen, going, block), now.labels)
 
-    def probabilities_by_examples(self) -> Float[np.ndarray, " symmetries"]:
-        """Probabilities after the last run if only the examples were a sample, and not the networks."""
-        now = self.now
-        average = mean_prediction(now.bounded)[:, None]
-        log_prior = self.contest.log_prior_of_hypotheses(now.excluded)
-        found = bootstrap_probabilities(average, log_prior, self.seed, now.counts[: now.labels])
-        return self.contest.of_symmetries(found)
+    def probabilities_with(self, networks: int) -> Float[np.ndarray, " symmetries"]:
+        """Expect the probabilities after a run with more networks, from what the last run found.
+
+        Args:
+            networks: Networks per hypothesis. Their average predicts as now, and less of it is luck.
+        """
+        now, contest = self.now, self.contest
+        average, counts = mean_prediction(now.bounded)[:, None], now.counts[: now.labels]
+        log_prior = contest.log_prior_of_hypotheses(now.excluded)
+        luck = now.network_spread * np.sqrt(now.networks / networks)
+        found = bootstrap_probabilities(average, log_prior, self.seed, counts, spread=luck, kinds=contest.kinds)
+        return contest.of_symmetries(found)
 
     def _hopeless(
         self, seen: Float[np.ndarray, "hypotheses n"], alive: list[int], block: Block, network_error: float = 0.0

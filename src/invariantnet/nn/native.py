@@ -1,11 +1,12 @@
 """Networks that are invariant to a large group by construction, so that none of its elements needs to be listed.
 
-`permutations`: a learned function of every element, pooled (Zaheer et al. 2017); or, where an element is one
-number, any function of the sorted numbers. `cyclic` and `shifts`: circular
+`permutations`: a learned function of every element, pooled (Zaheer et al. 2017). Every reordering within orbits of
+single numbers: the same within each orbit, or any function of the sorted numbers. `cyclic` and `shifts`: circular
 convolutions, averaged over all positions.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -54,7 +55,36 @@ def native_network(
     return nn.Sequential(*body, *features_of_units(size, hidden, units, pool), nn.Linear(hidden, classes))
 
 
+def orbit_network(
+    orbits: Sequence[Sequence[int]],
+    shape: tuple[int, ...],
+    classes: int,
+    hidden: int = 100,
+    *,
+    units: int = 1,
+    pool: Pool = "max",
+) -> nn.Sequential:
+    """Make a network that does not depend on the order of the numbers of any orbit.
+
+    Args:
+        orbits: The places of the numbers that may be exchanged, orbit by orbit.
+        shape: Shape of one input.
+        classes: Number of outputs.
+        hidden: Number of features.
+        units: Number of hidden units that make one feature.
+        pool: Whether a feature is the maximum of its units or their mean.
+
+    Returns:
+        The network, on flat inputs.
+    """
+    if len(orbits) == 1:
+        return native_network("permutations", (math.prod(shape), 1), classes, hidden, units=units, pool=pool)
+    pooled = PooledOrbits(orbits, hidden)
+    return nn.Sequential(pooled, *features_of_units(pooled.size, hidden, units, pool), nn.Linear(hidden, classes))
+
+
 def sorted_mlp(
+    orbits: Sequence[Sequence[int]],
     shape: tuple[int, ...],
     classes: int,
     hidden: int = 100,
@@ -66,7 +96,8 @@ def sorted_mlp(
     """Make an MLP of sorted numbers: nothing but their order is lost, so that it can learn any invariant function.
 
     Args:
-        shape: Shape of one input: one number per element.
+        orbits: The places of the numbers that may be exchanged, orbit by orbit.
+        shape: Shape of one input.
         classes: Number of outputs.
         hidden: Number of features, and width of the hidden layers.
         depth: Number of hidden layers.
@@ -76,14 +107,18 @@ def sorted_mlp(
     Returns:
         The network, on flat inputs.
     """
-    return nn.Sequential(Sorted(), *mlp(shape, classes, hidden, depth=depth, units=units, pool=pool))
+    return nn.Sequential(Sorted(orbits), *mlp(shape, classes, hidden, depth=depth, units=units, pool=pool))
 
 
 def _of_sets(shape: tuple[int, ...], hidden: int) -> list[nn.Module]:
-    """Two layers on every element, then the mean and the maximum over the elements."""
+    """A learned function of every element, then the mean and the maximum over the elements."""
     elements, width = shape[0], math.prod(shape[1:])
-    each = [nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()]
-    return [nn.Unflatten(-1, (elements, width)), *each, Transposed(), MeanAndMaximum()]
+    return [nn.Unflatten(-1, (elements, width)), *_of_each(width, hidden), Transposed(), MeanAndMaximum()]
+
+
+def _of_each(width: int, hidden: int) -> list[nn.Module]:
+    """Two layers on every element."""
+    return [nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()]
 
 
 def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
@@ -113,11 +148,41 @@ def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
 
 
 class Sorted(nn.Module):
-    """The numbers of an input in ascending order."""
+    """The numbers of every orbit in ascending order, orbit by orbit.
+
+    Args:
+        orbits: The places of the numbers of each.
+    """
+
+    def __init__(self, orbits: Sequence[Sequence[int]]) -> None:
+        super().__init__()
+        self.orbits = [list(orbit) for orbit in orbits]
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
         """Sort the last axis."""
-        return x.sort(-1).values
+        return torch.cat([x[..., orbit].sort(-1).values for orbit in self.orbits], dim=-1)
+
+
+class PooledOrbits(nn.Module):
+    """A learned function of every number, pooled over its orbit; numbers that stay in place remain as they are.
+
+    Args:
+        orbits: The places of the numbers of each.
+        hidden: Number of values of each function.
+    """
+
+    def __init__(self, orbits: Sequence[Sequence[int]], hidden: int) -> None:
+        super().__init__()
+        self.moved = [list(orbit) for orbit in orbits if len(orbit) > 1]
+        self.fixed = [orbit[0] for orbit in orbits if len(orbit) == 1]
+        each = (nn.Sequential(*_of_each(1, hidden), Transposed(), MeanAndMaximum()) for _ in self.moved)
+        self.each = nn.ModuleList(each)
+        self.size = 2 * hidden * len(self.moved) + len(self.fixed)
+
+    def forward(self, x: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch size"]:
+        """Pool every orbit."""
+        pooled = [each(x[:, orbit, None]) for each, orbit in zip(self.each, self.moved, strict=True)]
+        return torch.cat([*pooled, x[:, self.fixed]], dim=-1)
 
 
 class MeanAndMaximum(nn.Module):

@@ -29,8 +29,9 @@ from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.ranges import AnySymmetry
 
-SAMPLED = 64
-"""Elements that stand for a larger group: a training step then costs at most 64 times that of a plain network."""
+SAMPLED = 128
+"""Elements that stand for a larger group: a training step then costs at most 128 times that of a plain network.
+Five numbers in any order, 120 of them, are listed."""
 COPIES_AT_ONCE = 4096
 """Copies of inputs in memory at once where no gradient is needed, so that memory does not grow with the batch."""
 NUMBERS_AT_ONCE = 2**25

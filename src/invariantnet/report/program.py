@@ -128,7 +128,7 @@ def _operation(layer: nn.Module, x: Tensor, y: Tensor, half: bool) -> list[Opera
     if isinstance(layer, Transposed):
         return [{"kind": "transpose", "rows": x.shape[-2], "columns": x.shape[-1]}]
     if isinstance(layer, Sorted):
-        return [{"kind": "sort"}]
+        return [{"kind": "sort", "orbits": layer.orbits}]
     if isinstance(layer, MeanAndMaximum):
         return [{"kind": "mean and maximum", "channels": x.shape[1]}]
     if isinstance(layer, nn.AdaptiveAvgPool1d | nn.AdaptiveAvgPool2d):

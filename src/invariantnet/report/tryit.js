@@ -32,7 +32,8 @@
       }
       return out;
     },
-    sort: (layer, x) => x.slice().sort(),
+    sort: (layer, x) =>
+      Float32Array.from(layer.orbits.flatMap((orbit) => [...Float32Array.from(orbit, (i) => x[i]).sort()])),
     relu: (layer, x) => x.map((v) => Math.max(0, v)),
     scale: (layer, x) => x.map((v, i) => v * layer.weight[Math.floor(i / layer.size)] + layer.bias[Math.floor(i / layer.size)]),
     transpose: (layer, x) => x.map((_, i) => x[(i % layer.rows) * layer.columns + Math.floor(i / layer.rows)]),

@@ -195,7 +195,7 @@ def _cyclic(shape: Shape) -> Generators:
     return _generators(np.roll(_sequence("cyclic", shape), 1, 0), order=shape[0])
 
 
-@_entry("permutations", "any order of the points", "all orderings of the elements of a set", SEQUENCE)
+@_entry("permutations", "any order of columns or points", "all orderings of the elements of a set", SEQUENCE)
 def _permutations(shape: Shape) -> Generators:
     return _all_orderings(_sequence("permutations", shape))
 

@@ -4,6 +4,8 @@ If $f(T_h x) = f(x)$ for all $h \in H$, then $\sum_t f(T_t x)$ over one represen
 invariant to $G$, just as the sum over all of $G$ would be.
 """
 
+import math
+
 import numpy as np
 from jaxtyping import Int64
 
@@ -19,12 +21,32 @@ def contains_generators(group: Group, part: Group) -> bool:
     return all(generator.tobytes() in known for generator in part.generators)
 
 
+def exchanges_freely(group: Group) -> bool:
+    """Whether a group contains every reordering within its orbits, and nothing else.
+
+    Args:
+        group: Any group.
+
+    Example:
+        >>> swap, turn = [1, 0, 2, 3, 4], [1, 2, 0, 3, 4]
+        >>> exchanges_freely(Group.from_permutations([swap, turn]))
+        True
+        >>> exchanges_freely(Group.from_permutations([turn]))
+        False
+    """
+    if not group.is_permutation_group:
+        return False
+    sizes = np.bincount(group.orbits().numpy()).tolist()
+    return group.order == math.prod(math.factorial(size) for size in sizes)
+
+
 def coset_representatives(group: Group, part: Group, limit: int) -> Int64[np.ndarray, "cosets dim"] | None:
     """Find one element of every coset.
 
     Args:
         group: A group of index arrays.
-        part: A subgroup that shifts or reorders the first axis, or shifts an image: a group of the catalogue.
+        part: A subgroup that shifts or reorders the first axis, or shifts an image, of the catalogue; or the group
+            itself.
         limit: Largest number of cosets.
 
     Returns:
@@ -32,6 +54,8 @@ def coset_representatives(group: Group, part: Group, limit: int) -> Int64[np.nda
     """
     dim = group.dim
     found = [np.arange(dim)]
+    if group == part:
+        return np.stack(found)
     extended = extend(group.generators)
     for element in found:  # grows while it is walked
         for product in extended[:, element]:

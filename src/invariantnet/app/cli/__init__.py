@@ -14,6 +14,7 @@ import tyro
 
 from invariantnet._system.words import package_version
 from invariantnet.app.cli.discovery import Discover
+from invariantnet.app.cli.help import let_help_flow
 from invariantnet.app.cli.models import Export, Fit, Predict, Report
 from invariantnet.app.cli.symmetries import Symmetries
 
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
         print(f"invariantnet {package_version()}")
         return
-    about = "Which symmetries does my data have? And a network that is exactly invariant to them."
+    about = "Which symmetries does my data have? And a network exactly invariant to them."
     run_command(Command, "invariantnet", about, arguments)
 
 
@@ -97,6 +98,7 @@ def _complain(program: str, fault: str) -> None:
 
 
 def _parse(commands: Any, program: str, about: str, arguments: Sequence[str] | None) -> Any:
+    let_help_flow(commands)
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import tyro
 
-from invariantnet.app.cli.output import make_table, parse_shape, parse_size, show
+from invariantnet.app.cli.output import make_table, parse_shape, parse_size, show, show_text
 from invariantnet.choices import Color, Task
 
 
 @dataclass(frozen=True)
 class Discover:
-    """Find the permutations of inputs to which labels are invariant, without any candidates.
+    """Find symmetries that nobody named: exchanges of inputs that leave labels alike.
 
-    Examples: `invariantnet discover digits:rotated --examples 500` ·
-    `invariantnet discover table.csv --label species`
+    Try:
+    - `invariantnet discover digits:rotated --examples 500`
+    - `invariantnet discover table.csv --label species`
     """
 
     data: tyro.conf.Positional[str]
@@ -70,7 +71,7 @@ class Discover:
             accepted = "yes" if tested.accepted else "no"
             table.add_row(tested.kind, tested.source, f"{tested.moved:,}", f"{tested.log_e_value:.1f}", accepted)
         show(table)
-        print(found.verdict)
+        show_text(found.verdict)
         print(self.out / "discovery.json")
         if self.picture is not None:
             write_text(self.picture, orbits_svg(found.group, found.shape, found.set_aside))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from invariantnet.app.cli.output import parse_shape, parse_size
+from invariantnet.app.cli.output import parse_shape, parse_size, show_text
 from invariantnet.choices import Color, Method, Placement, Pool, Precision, Task, Uncertainty
 
 if TYPE_CHECKING:
@@ -24,11 +24,12 @@ OwnBackbone = Annotated[str | None, tyro.conf.arg(metavar="MODULE:FUNCTION")]
 
 @dataclass(frozen=True)
 class Fit:
-    """Find the symmetry of labelled data, and train a network that is exactly invariant to it.
+    """Find the symmetry of labelled data; train a network exactly invariant to it.
 
-    Examples: `invariantnet fit mnist:rotated --symmetries rot90,flips --examples 3000 --out runs/demo` ·
-    `invariantnet fit photos/ --symmetries hflip --size 32,32 --out runs/photos` ·
-    `invariantnet fit table.csv --label species`
+    Try:
+    - `invariantnet fit mnist:rotated --symmetries rot90,flips --examples 3000`
+    - `invariantnet fit photos/ --size 32,32 --out runs/photos`
+    - `invariantnet fit table.csv --label species --symmetries permutations`
     """
 
     data: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="DATA")]] = "mnist:rotated"
@@ -153,15 +154,14 @@ class Fit:
         if self.json:
             print(json.dumps(run_json(record), indent=1, ensure_ascii=False))
             return
-        print(record.model.posterior)
+        show_text(str(record.model.posterior))
         if record.data.test_accuracy is not None:
             accuracy = 100 * record.data.test_accuracy
-            print(f"the network, {_invariance(record.model)}: {accuracy:.1f} % right on the test set")
+            show_text(f"the network, {_invariance(record.model)}: {accuracy:.1f} % right on the test set")
         if record.data.test_explained is not None:
             explained = 100 * record.data.test_explained
-            print(
-                f"the network, {_invariance(record.model)}: explains {explained:.1f} % of the test set's variance"
-            )
+            network = f"the network, {_invariance(record.model)}"
+            show_text(f"{network}: explains {explained:.1f} % of the test set's variance")
         print(self.out / "report.html")
 
     @property
@@ -192,13 +192,17 @@ def _invariance(model: "ModelRecord") -> str:
 
 @dataclass(frozen=True)
 class Predict:
-    """Predict new inputs with a fitted network, as CSV: the label and the probability of every class.
+    """Predict new inputs with a fitted network, as CSV.
 
-    Of numbers: the mean and its standard error. Where the inputs have labels, such as images in one subfolder per
-    class or a label column, it also says how many predictions are right, and which classes are confused.
+    What it says of an input:
+    - the label, and the probability of every class
+    - of numbers, the mean and its standard error
+    - if inputs have labels (subfolders, or a column): how many answers are right
 
-    Examples: `invariantnet predict runs/demo mnist:rotated --out predictions.csv` ·
-    `invariantnet predict runs/photos new_photos/` · `invariantnet predict runs/photos one.jpg`
+    Try:
+    - `invariantnet predict runs/photos one.jpg`
+    - `invariantnet predict runs/photos new_photos/`
+    - `invariantnet predict runs/demo mnist:rotated --out predictions.csv`
     """
 
     model: RunFolder
@@ -233,9 +237,10 @@ class Predict:
 
 @dataclass(frozen=True)
 class Report:
-    """Write the report of a run again: one HTML file that needs no network.
+    """Write the report of a run again: one HTML file that works offline.
 
-    Example: `invariantnet report runs/demo`
+    Try:
+    - `invariantnet report runs/demo`
     """
 
     model: RunFolder
@@ -253,9 +258,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Export:
-    """Write the network as ONNX: inputs in their shape, any batch size; outputs are probabilities, or numbers.
+    """Write the network as ONNX, for programs without this package.
 
-    Example: `invariantnet export runs/demo model.onnx`
+    - inputs: in their shape and units, any number at once
+    - outputs: the probability of every class, or numbers
+
+    Try:
+    - `invariantnet export runs/demo model.onnx`
     """
 
     model: RunFolder

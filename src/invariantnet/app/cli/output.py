@@ -1,10 +1,17 @@
 """What the commands share: tables, and shapes as people type them."""
 
 import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+LAST_COLUMN = "in words"
+"""Heading of the last column of a table that is text already; its words may need several lines."""
+
+NARROWEST = 20
+"""Characters of the narrowest column of words, in however narrow a terminal."""
 
 PIPE_WIDTH = 140
 """Characters of a line where standard output is no terminal: as many as the widest table needs."""
@@ -43,6 +50,22 @@ def show(table: "Table") -> None:
     from rich.console import Console
 
     Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+
+
+def show_text(text: str) -> None:
+    """Print lines; in a terminal, wrapped between words, and the last column of a table below itself."""
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+
+    width, lines = Console().width, text.splitlines()
+    column = lines[0].find(LAST_COLUMN)
+    for line in lines:
+        in_table = column > 0 and line[:column].endswith("  ")
+        start = column if in_table else len(line) - len(line.removeprefix("- "))
+        words = wrap(line[start:], max(NARROWEST, width - start)) or [""]
+        print(line[:start] + f"\n{' ' * start}".join(words))
 
 
 def parse_shape(text: str) -> tuple[int, ...]:

@@ -10,7 +10,9 @@ from invariantnet.symmetries.families import Family
 class Symmetries:
     """List the symmetries that data can have.
 
-    Examples: `invariantnet symmetries` · `invariantnet symmetries --shape 3,32,32`
+    Try:
+    - `invariantnet symmetries`
+    - `invariantnet symmetries --shape 3,32,32`
     """
 
     shape: str | None = None
