@@ -11,6 +11,7 @@ import tyro
 
 from invariantnet.app.cli import run_command
 from invariantnet.app.cli.output import make_table, show
+from invariantnet.choices import Method
 
 if TYPE_CHECKING:
     from studies.framework.study import Study
@@ -23,7 +24,6 @@ LONGEST_QUESTION = 60
 """Characters of a question that `status` shows, so that it fits on a line."""
 
 PaperStudy = Literal["all", "table1", "figure1", "figure2", "figure3", "ablation", "identity"]
-Method = Literal["paper", "evidence", "heldout"]
 PARTS: dict[Method, list[str]] = {
     "paper": ["paper"],
     "evidence": ["evidence", "ten digits"],

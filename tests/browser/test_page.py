@@ -3,10 +3,7 @@
 import base64
 import hashlib
 import io
-import itertools
 import json
-import os
-import re
 import shutil
 
 import numpy as np
@@ -15,7 +12,6 @@ import safetensors.torch
 import torch
 from bad_inputs import with_text_everywhere
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 import invariantnet as inv
 from invariantnet import InvariantClassifier
@@ -24,53 +20,12 @@ from invariantnet.app.runs import BASELINE, EVALUATION, fit, write_report
 from invariantnet.estimator import load_estimator
 from invariantnet.estimator.persistence import RUN, read_tensors
 from invariantnet.report.baseline import restore_baseline
-from invariantnet.report.charts import Bar, Line, bars, lines
 from invariantnet.report.pictures import thumbnail
 
 pytestmark = pytest.mark.usefixtures("annotations_unchecked")
 brief = pytest.mark.usefixtures("brief_comparison")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MALICE = "<script>alert(1)</script>"
 QUICK = {"backbone": "mlp", "hidden": 16, "n_networks": 1, "epochs": 10}
-
-
-@pytest.fixture
-def run(digits_run):
-    return digits_run
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        if "CI" in os.environ:
-            pytest.fail("no Chromium: `make browser` installs it")
-        pytest.skip("no Chromium: `make browser` installs it")
-    with sync_playwright() as playwright:
-        # Inside a container Chromium's own sandbox is not to be had.
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page; afterwards it must have been silent, and alone."""
-    said, asked, contexts = [], [], []
-
-    def open_page(path, **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not said
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 def test_page_says_what_the_record_says(run, visit):
@@ -239,34 +194,6 @@ def test_a_network_without_symmetry_has_no_baseline(tmp_path, visit):
     assert "without the symmetry" not in text, "there is none to leave out"
 
 
-@brief
-@pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.parametrize("state", ["decided", "inconclusive", "nothing learned"])
-def test_a_page_fits_every_width_in_every_state(run, tmp_path, visit, width, state):
-    shutil.copytree(run, tmp_path / "run")
-    record = json.loads((run / RUN).read_text())
-    if state == "inconclusive":
-        record["posterior"]["probabilities"] = [0.2, 0.2, 0.35, 0.25]
-    record["posterior"]["learned"] = state != "nothing learned"
-    (tmp_path / "run/run.json").write_text(json.dumps(record))
-    page = visit(write_report(tmp_path / "run"), viewport={"width": width, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    first = page.inner_text("header")
-    assert {"decided": "You need not add copies", "inconclusive": "does not decide"}.get(
-        state, "No network"
-    ) in first
-    assert page.locator("header li").count() >= 3, "what to do"
-    # Everything that can be operated is reached by the keyboard, and has a name.
-    for element in page.locator("button, select, a, summary, [tabindex='0']").all():
-        assert (
-            element.inner_text().strip()
-            or element.get_attribute("aria-label")
-            or element.evaluate("e => e.labels?.length")
-        )
-    for link in page.locator("nav a").all():
-        assert page.locator(link.get_attribute("href")).count() == 1
-
-
 def test_report_is_made_again_from_its_folder_alone(run, tmp_path):
     again = tmp_path / "copy"
     shutil.copytree(run, again)
@@ -351,37 +278,6 @@ def test_a_mixture_of_schemes_is_not_called_invariant(tmp_path):
     assert "mixes weight-sharing schemes, most of all" in page
 
 
-def test_long_names_and_many_lines_stay_inside_their_pictures(tmp_path, visit):
-    rows = [Line(f"reversal+sign+cyclic {i}", ((0.0, 0.0), (1.0, -float(i)))) for i in range(20)]
-    bar = [Bar("reversal+sign+permutations", 0.5, "0.500")]
-    (tmp_path / "page.html").write_text(
-        f"<style>text.label {{text-anchor: end}}</style>{lines(rows, 'ab', '')}{bars(bar, '')}"
-    )
-    page = visit(tmp_path / "page.html", viewport={"width": 900, "height": 1400})
-    outside = page.evaluate(
-        """() => [...document.querySelectorAll("svg")].flatMap(svg => {
-            const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number)
-            return [...svg.querySelectorAll("text")].filter(text => {
-                const box = text.getBBox()
-                return box.x < 0 || box.y < 0 || box.x + box.width > width || box.y + box.height > height
-            }).map(text => text.textContent)
-        })"""
-    )
-    assert outside == []
-
-
-@pytest.mark.parametrize("count", [1, 4, 16])
-def test_names_of_lines_neither_touch_nor_leave_the_chart(count):
-    rows = [Line(f"group {k}", [(0.0, 0.0), (1.0 + k % 3, -1.0 - (k % 2))]) for k in range(count)]
-    chart = str(lines(rows, ["0", "1", "2", "3"], "a race"))
-    height = int(re.search(r'viewBox="0 0 \d+ (\d+)"', chart)[1])
-    names = sorted(float(y) for y in re.findall(r'y="([\d.]+)" class="name"', chart))
-    assert len(names) == count
-    assert names[0] > 0
-    assert names[-1] < height - 24, "below are the ticks"
-    assert all(below - above > 13 for above, below in itertools.pairwise(names))
-
-
 @brief
 def test_a_slider_moves_the_input_as_the_range_does(tmp_path, visit):
     settings = Settings("digits:rotation:45", ("rotation:90", "contrast:2"), joins=False, examples=60, **QUICK)
@@ -403,39 +299,6 @@ def test_a_slider_moves_the_input_as_the_range_does(tmp_path, visit):
     )
     turn.fill("24")
     assert np.array_equal(page.evaluate("invariantnet.input()"), before), "sliders do not add up"
-
-
-def test_print_shows_wide_tables_whole(run, visit):
-    page = visit(run / "report.html", viewport={"width": 794, "height": 1123}, color_scheme="dark")
-    page.emulate_media(media="print")
-    edges = "[...document.querySelectorAll('table')].map(table => table.getBoundingClientRect().right)"
-    right = page.evaluate(f"Math.max(...{edges})")
-    assert right <= 794
-    loss = "getComputedStyle(document.querySelector('td.loss, .wrong')).color"
-    assert page.evaluate(loss) == "rgb(181, 42, 85)", "as on white, although the screen is dark"
-
-
-def test_print_unfolds_what_the_screen_folds(run, visit):
-    page = visit(run / "report.html")
-    verdict = page.locator("details p").first
-    assert not verdict.is_visible()
-    page.emulate_media(media="print")
-    assert verdict.is_visible()
-    assert not page.locator("nav").is_visible()
-
-
-def test_letters_of_charts_can_be_read_on_a_phone(run, visit):
-    page = visit(run / "report.html", viewport={"width": 360, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    measured = page.evaluate("""() => [...document.querySelectorAll("svg.chart text")].map(text => {
-        const svg = text.ownerSVGElement, chart = svg.getBoundingClientRect(), box = text.getBoundingClientRect();
-        const scale = chart.width / svg.viewBox.baseVal.width;
-        const size = scale * parseFloat(getComputedStyle(text).fontSize);
-        return [size, box.left - chart.left, chart.right - box.right];
-    })""")
-    sizes, left, right = np.array(measured).T
-    assert sizes.min() > 9.5
-    assert min(left.min(), right.min()) > -0.5, "inside the chart"
 
 
 def test_neither_short_names_nor_colours_stand_alone(run, visit):

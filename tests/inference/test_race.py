@@ -5,20 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from problems import BRIEF, ONE, candidates, corner_problem, hypotheses, make_network
+from races import scripted, words
 
-import invariantnet as inv
 from invariantnet._system import progress
 from invariantnet.data.examples import Examples
 from invariantnet.inference import Evidence, Records, gather_evidence, race
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
-from invariantnet.inference.cache import NetworkKey
 from invariantnet.inference.hypotheses import Hypothesis
-from invariantnet.inference.models import Model
 from invariantnet.inference.posterior import SymmetryPosterior
-from invariantnet.inference.rules import plan_blocks
-from invariantnet.inference.scoring import BlockScore, Scorer
+from invariantnet.inference.scoring import Scorer
 from invariantnet.inference.standings import Contest, Standings
 from invariantnet.likelihoods import Categorical
 
@@ -36,52 +32,6 @@ def test_a_hypothesis_beaten_by_a_loser_does_not_weaken_the_winner():
     assert found.favourite == "trivial"
     assert max(found.probabilities) > 0.99
     assert found.log_evidence[groups.index("d4")] < found.log_evidence[groups.index("trivial")] - 50
-
-
-def words(key):
-    """A network's key without the race that it belongs to."""
-    return f"{key.hypothesis.partition(' · ')[0]}-{key.network}-{key.block}"
-
-
-class Asked(dict):
-    """Scores of networks, and which of them a race has read."""
-
-    def __init__(self, scores):
-        super().__init__(scores)
-        self.keys_asked = set()
-
-    def __contains__(self, key):
-        return super().__contains__(replace(key, digest=""))
-
-    def __getitem__(self, key):
-        self.keys_asked.add(words(key))
-        return super().__getitem__(replace(key, digest=""))
-
-
-def scripted(scores, names=("rot90",), first=10, weight=None, n_networks=None, sure=0.0, asked=None, **config):
-    """Run a race on given predictions (hypotheses, networks, labels), without training."""
-    compared = hypotheses(*names)
-    n = first + scores.shape[-1]
-    config = Evidence(n_networks=n_networks or scores.shape[1], sure=sure, first_block=first, growth=2.0, **config)
-    store = {
-        NetworkKey("", hypothesis.name, s, b.number): BlockScore(
-            scores[k, s, b.start - first : b.end - first], {"trivial": 0.5}
-        )
-        for k, hypothesis in enumerate(compared)
-        for s in range(scores.shape[1])
-        for b in plan_blocks(n, first, 2.0)
-    }
-    weight = None if weight is None else torch.tensor(weight)
-    x, y = torch.zeros(n, 9), torch.zeros(n).long()
-    store = Asked(store)
-    # The labels are all equal, which a guess would predict best.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(race, "has_learned", lambda *_: True)
-        records = Records(store)
-        posterior = gather_evidence(make_network, compared, Examples(x, y, weight), config=config, records=records)
-    if asked is not None:
-        asked |= store.keys_asked
-    return posterior
 
 
 @pytest.fixture
@@ -356,80 +306,3 @@ def test_a_hypothesis_that_predicted_the_last_block_was_not_dropped():
     assert "≤" not in str(posterior)
     scores[1, 0, :10] = -100.0
     assert scripted(scores).dropped == ("rot90",)
-
-
-def models_race(scores, models, symmetries=("trivial", "rot90"), first=64):
-    """Run a race on given predictions (symmetries × models, labels) of one network each, without training."""
-    made = [Model(name, BRIEF.training, BRIEF.final) for name in models]
-    groups = [inv.symmetry(name, shape=(3, 3)) for name in symmetries]
-    compared = [Hypothesis(group, model) for group in groups for model in made]
-    n = first + scores.shape[-1]
-    store = Asked(
-        {
-            NetworkKey("", h.name, 0, b.number): BlockScore(row[b.start - first : b.end - first], {"trivial": 0.5})
-            for h, row in zip(compared, scores, strict=True)
-            for b in plan_blocks(n, first, 2.0)
-        }
-    )
-    config = Evidence(n_networks=1, sure=0.0, first_block=first, growth=2.0)
-    examples = Examples(torch.zeros(n, 9), torch.zeros(n).long())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(race, "has_learned", lambda *_: True)
-        found = gather_evidence(make_network, compared, examples, config=config, records=Records(store))
-    return found, store.keys_asked
-
-
-def test_a_symmetry_is_as_probable_as_its_models_together():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(-0.5, 0.3, size=(4, 64)) + np.array([0, -0.01, 0.01, -0.02])[:, None]
-    found, _ = models_race(scores, ("a", "b"))
-    by_hypothesis = bootstrap_probabilities(scores[:, None], np.log(np.full(4, 0.25)), 0)
-    assert found.probabilities == pytest.approx([by_hypothesis[:2].sum(), by_hypothesis[2:].sum()])
-    assert {m.name: m.probability for m in found.models} == pytest.approx(
-        {"a": by_hypothesis[[0, 2]].sum(), "b": by_hypothesis[[1, 3]].sum()}
-    )
-    total = scores.sum(1)
-    expected = [np.logaddexp(*total[:2]) - np.log(2), np.logaddexp(*total[2:]) - np.log(2)]
-    assert found.log_evidence == pytest.approx(expected)
-
-
-def test_a_model_that_is_hopeless_without_symmetry_is_trained_for_no_other_and_favours_none():
-    """Blocks of 64 and 128 labels. The bad model would otherwise count against no symmetry alone."""
-    scores = np.full((4, 192), -0.5)
-    scores[[1, 3]] = -2.0
-    found, asked = models_race(scores, ("good", "bad"))
-    assert asked == {"trivial-0-0", "rot90-0-0", "trivial-0-1", "rot90-0-1"}
-    assert found.probabilities == pytest.approx([0.5, 0.5])
-    assert found.log_evidence == pytest.approx([-96, -96])
-    assert found.models[0].name == "good"
-    assert found.models[0].probability == pytest.approx(1)
-
-
-def test_models_are_not_judged_by_networks_that_learned_from_few_examples():
-    """A network that needs more examples overtakes, and becomes the final one."""
-    scores = np.full((4, 240), -0.5)  # blocks of 16, 32, 64 and 128 after 16
-    scores[[1, 3], :48], scores[[1, 3], 48:] = -2.0, -0.1
-    found, _ = models_race(scores, ("early", "late"), first=16)
-    assert found.best_models == ("late", "late")
-
-
-def test_a_model_is_dropped_where_another_predicts_better_with_the_same_symmetry():
-    scores = np.full((4, 448), -0.5)  # blocks of 64, 128 and 256
-    scores[3] = -0.6  # the second model is worse with rot90 only
-    found, _ = models_race(scores, ("a", "b"))
-    assert found.best_models[1] == "a"
-    assert found.models[0].probability >= found.models[1].probability
-
-
-def test_a_model_that_was_given_up_is_not_the_best_one():
-    """Its evidence is a bound: that of the rival that it could not catch up with."""
-    scores = np.full((4, 448), -0.5)
-    scores[[0, 2]] = -0.6
-    found, _ = models_race(scores, ("worse", "better"))
-    assert [(m.name, m.dropped) for m in found.models] == [("better", False), ("worse", True)]
-    assert found.models[0].log_evidence == pytest.approx(-224)
-
-
-def test_a_single_candidate_is_raced_to_the_end_so_that_its_best_model_is_found():
-    found = scripted(np.full((1, 1, 70), -1.0), names=("trivial",))
-    assert found.examples == 70

@@ -94,6 +94,7 @@ def place(module: str) -> int:
 
 SOURCE = modules_in(ROOT / "src" / PACKAGE)
 STUDIES = modules_in(ROOT / "studies")
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 # The package itself holds only the public names, and loads their modules at first use.
 SOURCE_GRAPH = {
     module: targets for module, targets in import_graph({**SOURCE, **STUDIES}).items() if module in SOURCE
@@ -201,7 +202,7 @@ LONGEST_FUNCTION = 60
 LARGEST_FILE = 350
 """Lines: what can be read in one sitting."""
 
-MOST_ARGUMENTS = 9
+MOST_ARGUMENTS = 8
 """Arguments of a function, `__init__` excepted: what fits in mind."""
 
 EVASIVE_NAMES = {
@@ -220,7 +221,7 @@ def function_lengths(path: Path) -> dict[str, int]:
 
 def test_functions_fit_on_a_screen():
     lengths = {}
-    for path in [*SOURCE.values(), *STUDIES.values()]:
+    for path in [*SOURCE.values(), *STUDIES.values(), *TESTS]:
         lengths |= function_lengths(path)
     assert not {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION}
 
@@ -257,10 +258,11 @@ def test_constants_say_what_they_are_for():
 
 
 def test_files_can_be_read_in_one_sitting():
-    lines = {name: len(path.read_text().splitlines()) for name, path in (SOURCE | STUDIES).items()}
-    assert not {name: count for name, count in lines.items() if count > LARGEST_FILE}
+    paths = [*SOURCE.values(), *STUDIES.values(), *TESTS]
+    lines = {path: len(path.read_text().splitlines()) for path in paths}
+    assert not {path: count for path, count in lines.items() if count > LARGEST_FILE}
 
 
 def test_module_names_say_what_is_inside():
-    paths = [*SOURCE.values(), *STUDIES.values(), *(ROOT / "tests").rglob("*.py")]
+    paths = [*SOURCE.values(), *STUDIES.values(), *TESTS]
     assert not [path for path in paths if path.stem.removeprefix("test_") in EVASIVE_NAMES]

@@ -76,6 +76,9 @@ def considered(symmetries: Iterable[str]) -> str:
     Args:
         symmetries: Names of all symmetries that are compared.
 
+    Returns:
+        One sentence.
+
     Example:
         >>> considered(["trivial", "rot90", "rotation:15", "rotation:30", "rot90+rotation:15"])
         'Candidates: no symmetry, quarter turns, rotations, and combinations of these.'

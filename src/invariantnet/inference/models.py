@@ -235,6 +235,9 @@ def copies_are_listed(symmetry: AnySymmetry, part: Group | None) -> bool:
     Args:
         symmetry: A candidate.
         part: What `native_part` found.
+
+    Returns:
+        True if they do.
     """
     most = MOST_ORDERS if part is not None and exchanges_freely(part) else MOST_LISTED
     return part is None or symmetry.copies <= most

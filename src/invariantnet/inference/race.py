@@ -229,6 +229,9 @@ class Race:
 
         Args:
             networks: Networks per hypothesis. Their average predicts as now, and less of it is luck.
+
+        Returns:
+            One probability per symmetry.
         """
         now, contest = self.now, self.contest
         average, counts = mean_prediction(now.bounded)[:, None], now.counts[: now.labels]

@@ -27,6 +27,9 @@ def exchanges_freely(group: Group) -> bool:
     Args:
         group: Any group.
 
+    Returns:
+        True if it does.
+
     Example:
         >>> swap, turn = [1, 0, 2, 3, 4], [1, 2, 0, 3, 4]
         >>> exchanges_freely(Group.from_permutations([swap, turn]))

@@ -4,7 +4,6 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -99,7 +98,7 @@ class TrainingRun:
         self.history = History(scheme_names=self.mixture.names if self.mixture else ())
         self.best = -math.inf
         # Without a validation split the last weights are the best: no copies are needed.
-        self.best_weights: dict[str, Any] | None = self._weights() if len(held_out) else None
+        self.best_weights: dict[str, Tensor] | None = self._weights() if len(held_out) else None
 
     def run(self) -> History:
         """Train epoch by epoch, until validation stops improving or the epochs are used up."""
@@ -181,7 +180,7 @@ class TrainingRun:
             return False
         return epoch - self.history.best_epoch >= self.config.patience
 
-    def _weights(self) -> dict[str, Any]:
+    def _weights(self) -> dict[str, Tensor]:
         return copy.deepcopy(self.network.state_dict())
 
     def _record_mixture(self) -> None:
