@@ -48,8 +48,8 @@ MAX_ORDER = 10_000
 class Group:
     """A finite group that acts linearly on vectors of length `dim`.
 
-    Make groups with `from_permutations` or `from_matrices`, which check the generators. Groups compare like
-    sets of their elements: `a == b`, and `a <= b` if `a` is a subgroup of `b`.
+    Make groups with `from_permutations` or `from_matrices`, which check the generators. Groups compare like sets
+    of their elements: `a <= b` if `a` is a subgroup of `b`.
 
     Args:
         name: Name of the group in reports.
@@ -62,11 +62,8 @@ class Group:
         >>> turn = Group.from_permutations([[1, 3, 0, 2]], name="quarter turns of a 2×2 image")
         >>> turn.order
         4
-        >>> turn.act(torch.tensor([1, 2, 3, 4]))
-        tensor([[1, 2, 3, 4],
-                [2, 4, 1, 3],
-                [4, 3, 2, 1],
-                [3, 1, 4, 2]])
+        >>> turn.act(torch.tensor([1, 2, 3, 4]))[1]
+        tensor([2, 4, 1, 3])
     """
 
     name: str
