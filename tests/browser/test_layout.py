@@ -18,20 +18,24 @@ brief = pytest.mark.usefixtures("brief_comparison")
 
 @brief
 @pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.parametrize("state", ["decided", "inconclusive", "nothing learned"])
+@pytest.mark.parametrize("state", ["decided", "inconclusive", "partial", "nothing learned"])
 def test_a_page_fits_every_width_in_every_state(run, tmp_path, visit, width, state):
     shutil.copytree(run, tmp_path / "run")
     record = json.loads((run / RUN).read_text())
     if state == "inconclusive":
         record["posterior"]["probabilities"] = [0.2, 0.2, 0.35, 0.25]
+    if state == "partial":
+        record["posterior"]["refuted_by"] = {"rot90": ["8"]}
     record["posterior"]["learned"] = state != "nothing learned"
     (tmp_path / "run/run.json").write_text(json.dumps(record))
     page = visit(write_report(tmp_path / "run"), viewport={"width": width, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     first = page.inner_text("header")
-    assert {"decided": "You need not add copies", "inconclusive": "does not decide"}.get(
-        state, "No network"
-    ) in first
+    assert {
+        "decided": "You need not add copies",
+        "inconclusive": "does not decide",
+        "partial": "Only some classes",
+    }.get(state, "No network") in first
     assert page.locator("header li").count() >= 3, "what to do"
     # Everything that can be operated is reached by the keyboard, and has a name.
     for element in page.locator("button, select, a, summary, [tabindex='0']").all():
@@ -72,7 +76,7 @@ def test_names_of_lines_neither_touch_nor_leave_the_chart(count):
     assert len(names) == count
     assert names[0] > 0
     assert names[-1] < height - 24, "below are the ticks"
-    assert all(below - above > 13 for above, below in itertools.pairwise(names))
+    assert all(below - above > 15 for above, below in itertools.pairwise(names))
 
 
 def test_print_shows_wide_tables_whole(run, visit):

@@ -14,6 +14,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet import InvariantClassifier, InvariantRegressor
 from invariantnet.estimator import persistence
+from invariantnet.estimator.onnx import axes_in_words
 from invariantnet.estimator.persistence import MODEL, RUN
 from invariantnet.nn.folding import folded
 
@@ -70,6 +71,19 @@ def test_what_is_saved_comes_back(tmp_path, fitted_case, case):
     assert again.symmetry_ == clf.symmetry_
     assert again.history_.epochs == clf.history_.epochs
     assert again.fit(X, Y).posterior_.probabilities == clf.posterior_.probabilities
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((5,), "features"),
+        ((28, 28), "height, width"),
+        ((7, 2), "points or steps, features"),
+        ((3, 8, 8), "channels, height, width"),
+    ],
+)
+def test_an_exported_file_says_what_the_axes_of_an_input_are(shape, axes):
+    assert axes_in_words(shape) == axes
 
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")

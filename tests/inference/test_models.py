@@ -76,6 +76,17 @@ def test_all_networks_of_a_comparison_have_equally_many_units():
     assert {c * compared_units(c, copies) for c in copies} == {8}
 
 
+def test_a_mean_over_copies_gives_no_group_more_units():
+    clf = inv.InvariantClassifier(["rot90", "flips"], (4, 4), backbone="mlp", random_state=0)
+    clf.compare(np.random.default_rng(0).normal(size=(40, 16)), np.arange(40) % 2)
+    sizes = {}
+    for hypothesis in clf.hypotheses_:
+        network = clf.make_compared_network(hypothesis)
+        sizes.setdefault(hypothesis.model.name, set()).add(sum(p.numel() for p in network.parameters()))
+    assert len(sizes["averaging mlp"]) == 1
+    assert len(sizes["plain mlp"]) == 3, "eight copies, four, and one"
+
+
 def test_gains_are_those_of_each_class():
     y = np.array([0, 1, 0, 1])
     pointwise = np.array([[-1.0, -1.0, -1.0, -1.0], [-0.5, -2.0, -0.7, -4.0]])

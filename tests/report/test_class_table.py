@@ -52,6 +52,11 @@ def test_a_long_table_shows_what_differs_most_and_says_what_it_leaves_out():
     assert [row.part for row in table.rows] == [str(c) for c in range(30 - MOST_CLASSES, 30)]
     assert "3 symmetries" in table.left_out
     assert "10 classes" in table.left_out
+    one_more = replace(many, by_class=tuple(g for g in gains if g.symmetry in names[: MOST_SYMMETRIES + 2]))
+    assert (
+        class_table(one_more).left_out
+        == "Not shown: 1 symmetry that predicts worse and 10 classes that differ less."
+    )
 
 
 def test_where_nothing_was_learned_there_is_nothing_to_explain():

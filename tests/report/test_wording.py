@@ -3,11 +3,14 @@
 import re
 from dataclasses import replace
 
+import numpy as np
+
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior
+from invariantnet.report.answers import shown_number
 from invariantnet.report.charts import LONGEST, Bar, bars
 from invariantnet.report.posterior_charts import posterior_chart, range_charts
-from invariantnet.report.wording import headline, meaning
+from invariantnet.report.wording import headline, meaning, typed
 
 LADDER = RangePosterior(
     family="rotation",
@@ -67,3 +70,19 @@ def test_long_names_are_on_several_lines_and_whole():
     heights = [int(y) for y, _ in lines]
     assert heights == sorted(set(heights)), "one below the other"
     assert bars([Bar("short", 1.0, "1")], "").count("<text") == 2
+
+
+def test_an_open_verdict_is_a_sentence():
+    open_verdict = replace(TURNS, names=("trivial", "rot90", "d4"), ranges={}, probabilities=(0.1, 0.5, 0.4))
+    said = headline(open_verdict, "rot90")
+    assert said == "The data does not decide: quarter turns (rot90), with probability 0.500, is the favourite."
+
+
+def test_numbers_are_written_as_people_write_them():
+    assert shown_number(np.array([407786.9]), np.array([5551.47])) == "408,000 ± 5,600"
+    assert shown_number(np.array([0.123456, -2.0])) == "0.123, -2"
+
+
+def test_options_are_not_broken_and_nothing_else_is_markup():
+    said = str(typed("pass <b> or --second-opinion 0.02"))
+    assert said == 'pass &lt;b&gt; or <span class="option">--second-opinion</span> 0.02'

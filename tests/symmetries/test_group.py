@@ -103,6 +103,8 @@ def test_roundings_of_large_entries_are_large():
         (rotation(1.0).tolist(), "infinite order"),
         ([[np.nan, 0.0], [0.0, 1.0]], "not finite"),
         ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "square matrices"),
+        ([[1.0, 0.0], [0.0]], "square matrices of one size"),
+        (inv.lift([[0, -1], [1, 0]], points=3), "is a symmetry already: pass it as it is"),
     ],
 )
 def test_matrices_that_generate_no_finite_group(generator, fault):

@@ -301,12 +301,17 @@ class NetworkMaker(StoredEstimator):
         return self.input_shape_ if callable(self.backbone) else None
 
     def _module(self, hypothesis: Hypothesis, pool: Pool, *, equal: bool = False) -> nn.Module:
-        """The backbone, untrained; as many units for each symmetry as its copies ask for, or equally many."""
+        """The backbone, untrained; as many units for each symmetry as its copies ask for, or one.
+
+        A maximum over copies is extra capacity, which untied units make up for. A mean over copies is none: the
+        network is the projection of a plain one of the same width.
+        """
         if isinstance(self.backbone, Pretrained):
             make_head = head_maker(hypothesis.model, self.hidden)
             return self.backbone(self.input_shape_, self.outputs_, make_head)
         if callable(self.backbone):
             return self.backbone(self.input_shape_, self.outputs_)
         assert hypothesis.model.make is not None
+        equal = equal or hypothesis.model.pool == "mean"
         units = 1 if equal else compared_units(hypothesis.copies, [h.copies for h in self.hypotheses_])
         return hypothesis.model.make(self.input_shape_, self.outputs_, self.hidden, units=units, pool=pool)

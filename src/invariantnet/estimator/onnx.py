@@ -20,6 +20,7 @@ from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.folding import folded, is_exact
 from invariantnet.nn.mixture import make_buffers_dense
 from invariantnet.nn.standardize import Standardize
+from invariantnet.symmetries.shapes import has_features
 
 CLOSE = 1e-4
 """Largest difference to torch, in probability or in standard deviations of the target."""
@@ -29,6 +30,9 @@ NEEDED = ("onnx", "onnxscript", "onnxruntime")
 
 AXES = {1: "features", 2: "height, width", 3: "channels, height, width"}
 """What the axes of an input are, by their number."""
+
+FEATURES = "points or steps, features"
+"""What two axes are where the second is much shorter."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,12 @@ class Deployed:
 
     def metadata(self) -> dict[str, str]:
         """What a program needs to know to use the file, by keys that begin with `invariantnet.`."""
-        axes = AXES.get(len(self.input_shape), "any axes")
         facts = {
             "version": package_version(),
             "symmetry": self.symmetry,
             "exact": json.dumps(is_exact(self.network)),
             "input_shape": json.dumps(self.input_shape),
-            "input_layout": f"batch, {axes}",
+            "input_layout": f"batch, {axes_in_words(self.input_shape)}",
             "input_scaling": "units of the data that was fitted; the network standardises them itself",
             "output": "probability of each class"
             if self.class_names
@@ -76,6 +79,16 @@ class Deployed:
             "classes": json.dumps(self.class_names, ensure_ascii=False),
         }
         return {f"invariantnet.{name}": value for name, value in facts.items()}
+
+
+def axes_in_words(shape: tuple[int, ...]) -> str:
+    """Say what the axes of an input are.
+
+    Example:
+        >>> axes_in_words((28, 28)), axes_in_words((7, 2))
+        ('height, width', 'points or steps, features')
+    """
+    return FEATURES if has_features(shape) else AXES.get(len(shape), "any axes")
 
 
 def export_onnx(deployed: Deployed, path: Path) -> None:

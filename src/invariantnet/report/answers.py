@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from invariantnet import metrics
+from invariantnet._system.words import round_words
 from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator import InvariantClassifier, InvariantRegressor
 from invariantnet.inference.prices import predict_moved
@@ -168,7 +169,8 @@ def shown_number(mean: np.ndarray, error: np.ndarray | None = None) -> str:
     """Write a number, or several, with its standard error."""
     errors = [None] * len(mean) if error is None else error.tolist()
     return ", ".join(
-        f"{m:.3g}" if e is None else f"{m:.3g} ± {e:.2g}" for m, e in zip(mean.tolist(), errors, strict=True)
+        round_words(m) + ("" if e is None else f" ± {round_words(e, 2)}")
+        for m, e in zip(mean.tolist(), errors, strict=True)
     )
 
 

@@ -18,6 +18,8 @@ ROW = 44
 LONGEST, LINE = 54, 16
 """Characters of a label above a bar that fit into the width of a chart, in the larger letters of a phone too; and
 height of a line of them."""
+GAP = 16.0
+"""Distance of names right of lines, in the larger letters of a phone too."""
 LEFT = 60
 """Room for the numbers left of lines."""
 
@@ -99,7 +101,7 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
     Returns:
         The chart.
     """
-    height, room = max(240, 14 * len(rows) + 48), _room([row.label for row in rows])
+    height, room = max(240, round(GAP * len(rows)) + 48), _room([row.label for row in rows])
     values = [y for row in rows for _, y in row.points] or [0.0]
     x_axis = _Axis(0, max(1, len(ticks) - 1), LEFT, WIDTH - LABEL)
     y_axis = _Axis(min(values), max(max(values), min(values) + 1e-9), height - 34, 14)
@@ -129,7 +131,7 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
     return _svg(body, height, alt, WIDTH + 10 + room - LABEL)
 
 
-def _apart(wanted: Sequence[float], bottom: float, gap: float = 14.0) -> list[float]:
+def _apart(wanted: Sequence[float], bottom: float, gap: float = GAP) -> list[float]:
     """Place names near the heights they want, so that none touches another and none is below the bottom."""
     order = sorted(range(len(wanted)), key=lambda k: wanted[k])
     found = list(wanted)
@@ -160,7 +162,7 @@ def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:
         Markup('<text x="{}" y="{}" class="tick">stated probability</text>').format(
             (left + right) / 2, height - 6
         ),
-        Markup('<text x="{}" y="{}" class="label">observed</text>').format(left - 10, height / 2),
+        Markup('<text x="{}" y="{}" class="label">observed</text>').format(left - 18, height / 2),
     ]
     for value in (low, 1.0):
         body.append(
@@ -168,7 +170,7 @@ def reliability(points: Sequence[tuple[float, float, int]], alt: str) -> Markup:
         )
         body.append(
             Markup('<text x="{}" y="{:.1f}" class="label">{}</text>').format(
-                left - 10, y(value) + 4, f"{value:.2f}"
+                left - 18, y(value) + 4, f"{value:.2f}"
             )
         )
     body += [

@@ -56,10 +56,10 @@ def class_table(posterior: SymmetryPosterior) -> ClassTable | None:
     shown = [part for part in parts if part in by_size[:MOST_CLASSES]]
     rows = [Row(part, tuple(_cell(gains.get((s, part))) for s in symmetries[:MOST_SYMMETRIES])) for part in shown]
     left_out = [
-        f"{count - most} {what}"
-        for count, most, what in (
-            (len(symmetries), MOST_SYMMETRIES, "symmetries that predict worse"),
-            (len(parts), MOST_CLASSES, "classes that differ less"),
+        f"1 {one}" if count == most + 1 else f"{count - most} {several}"
+        for count, most, one, several in (
+            (len(symmetries), MOST_SYMMETRIES, "symmetry that predicts worse", "symmetries that predict worse"),
+            (len(parts), MOST_CLASSES, "class that differs less", "classes that differ less"),
         )
         if count > most
     ]

@@ -160,7 +160,7 @@
     }
     pen.putImageData(picture, 0, 0);
   };
-  const digits = (v) => String(Number(v.toPrecision(3)));
+  const digits = (v) => v.toLocaleString("en-US", {maximumSignificantDigits: 3});
   const bars = (which, p) => {
     if (data.numbers) {
       const said = data.numbers.scale.map((_, k) => `${digits(p[2 * k])} ± ${digits(p[2 * k + 1])}`);

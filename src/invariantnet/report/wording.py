@@ -1,12 +1,19 @@
 """What a page says first: the verdict, what it means, and what to do with it, without group theory."""
 
-from invariantnet._system.words import with_article
+import re
+
+from markupsafe import Markup, escape
+
+from invariantnet._system.words import round_words, with_article
 from invariantnet.estimator.persistence import ModelRecord
 from invariantnet.inference.posterior import PARTIAL, SymmetryPosterior
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report.evaluation import Evaluation
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.plain import both_names, plain_name
+
+OPTION = re.compile(r"--[a-z][a-z-]*")
+"""An option of a command."""
 
 CERTAIN = 0.9995
 """Probability from which on a headline leaves it out, because it would read 1.000."""
@@ -27,7 +34,7 @@ def headline(posterior: SymmetryPosterior, chosen: str) -> str:
     p = posterior.certainty
     found = f"{posterior.found}, with probability {p:.3f}" if p < CERTAIN else posterior.found
     if posterior.strength == "inconclusive":
-        return f"The data does not decide: {found} is the favourite."
+        return f"The data does not decide: {found}, is the favourite."
     if posterior.strength == PARTIAL:
         refuting = " and ".join(posterior.refuted_by[posterior.favourite])
         sentence = f"Only some classes are symmetric under {found}: it does not hold for {refuting}."
@@ -103,8 +110,8 @@ def quality(evaluation: Evaluation, *, classes: bool) -> str:
     share, count = 100 * evaluation.accuracy.chosen[TRIVIAL], f"{evaluation.test_examples:,} test examples"
     if classes:
         return f"and is right on {share:.1f} % of {count}."
-    error = evaluation.scores["mean_absolute_error"]
-    return f"and explains {share:.1f} % of the variance of {count}, with a mean absolute error of {error:.3g}."
+    error = round_words(evaluation.scores["mean_absolute_error"])
+    return f"and explains {share:.1f} % of the variance of {count}, with a mean absolute error of {error}."
 
 
 def network_names(chosen: str, other: str | None = None) -> dict[str, str]:
@@ -141,6 +148,11 @@ def baseline(backbone: str, other: str | None) -> str:
         f"Beside it is the baseline: {with_article(other)} without the symmetry, trained on the same examples. "
         f"It is of another kind, because {with_article(backbone)} always has the symmetry."
     )
+
+
+def typed(sentence: str) -> Markup:
+    """Keep the options of commands in one piece, where a browser would break them after their hyphens."""
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(sentence))))
 
 
 def second_opinion(posterior: SymmetryPosterior) -> str:
