@@ -37,6 +37,9 @@ def round_words(number: float, digits: int = 3) -> str:
         number: Any number.
         digits: How many digits to keep.
 
+    Returns:
+        The number as text.
+
     Example:
         >>> round_words(407786.9), round_words(3.14159), round_words(-0.5), round_words(2e-7), round_words(3e12)
         ('408,000', '3.14', '-0.5', '2e-07', '3e+12')

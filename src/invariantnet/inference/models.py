@@ -118,8 +118,9 @@ MLPS = (
 Much decay suits few or noisy examples. A maximum over copies suits pictures, where something is there or not; a
 mean suits what adds up, such as counts and energies. There a maximum favours subgroups of the truth, which have
 more freedom to make up for it: where neighbours are counted in 5×5 cells, by 20 nats. With a mean, all symmetries
-have equally wide layers: with more units for smaller groups, a polynomial of five numbers without noise favoured Z5
-to the true D5 in two of four draws of 1,000 (seeds 1010 to 1013), and now in one, where the verdict stays open."""
+have equally wide layers: with more units for smaller groups, a polynomial of five numbers without noise favoured
+Z5 to the true D5 in two of four draws of 1,000 (seeds 1010 to 1013), and now in one, where the verdict stays
+open."""
 
 LINEAR = replace(_model("linear", linear, 4, learning_rate=3e-2, weight_decay=3e-2), placement="weights")
 """A linear function of the inputs, averaged over their orbits: many tables say no more. It starts at zero, so its
