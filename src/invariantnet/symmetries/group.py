@@ -35,6 +35,7 @@ from invariantnet.symmetries._closure import (
     nearest_indices,
     random_products,
 )
+from invariantnet.symmetries._given import given_indices, given_matrices, to_numpy
 from invariantnet.symmetries._orbits import signed_orbits
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Group:
         Raises:
             ValueError: A generator is no permutation, or there are more than `max_order` elements.
         """
-        indices = _as_indices(generators)
+        indices = given_indices(generators)
         check_indices(indices)
         if max_order is None:
             return cls(name, indices)
@@ -116,17 +117,7 @@ class Group:
         Raises:
             ValueError: A generator is singular, or there are more than `max_order` elements, or infinitely many.
         """
-        try:
-            matrices = np.array(_to_numpy(generators), dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                "the generators are not square matrices of one size: pass a list of n×D×D. A Group, such as "
-                "inv.lift makes, is a symmetry already: pass it as it is."
-            ) from None
-        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not len(matrices):
-            raise ValueError(
-                f"generators of shape {matrices.shape} are not a list of square matrices: pass n×D×D."
-            )
+        matrices = given_matrices(generators)
         check_invertible(matrices)
         if are_signed_permutations(matrices):
             return cls.from_permutations(matrices_to_indices(matrices), name, max_order=max_order)
@@ -246,7 +237,7 @@ class Group:
         return nearest_indices(self.generators) if self.is_matrix_group else self.generators
 
     def __contains__(self, element: Any) -> bool:
-        candidate = np.asarray(_to_numpy(element))
+        candidate = np.asarray(to_numpy(element))
         if candidate.shape != self.generators.shape[1:]:
             return False
         if self.is_matrix_group:
@@ -329,22 +320,3 @@ def transform(
     if x.dtype == torch.bool or not x.dtype.is_signed:
         raise ValueError(f"{x.dtype} has no negative values for a group that changes signs: use x.float().")
     return torch.cat([x, -x], dim=-1)[..., elements]
-
-
-def _as_indices(generators: Any) -> Indices:
-    indices = np.array(_to_numpy(generators))
-    if indices.ndim != 2 or indices.size == 0:
-        raise ValueError(
-            f"generators of shape {indices.shape} are not a list of index arrays: pass n arrays of length D."
-        )
-    if not np.issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"generators must hold integers, not {indices.dtype}: pass index arrays.")
-    return indices.astype(np.int64)
-
-
-def _to_numpy(values: Any) -> Any:
-    if isinstance(values, Tensor):
-        return values.detach().cpu().numpy()
-    if isinstance(values, list | tuple):
-        return [_to_numpy(v) for v in values]
-    return values

@@ -1,0 +1,43 @@
+"""Generators as users pass them: lists, arrays or tensors."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from invariantnet.symmetries._closure import Indices, Matrices
+
+
+def given_indices(generators: Any) -> Indices:
+    """Read index arrays; raise a ValueError if there are none."""
+    indices = np.array(to_numpy(generators))
+    if indices.ndim != 2 or indices.size == 0:
+        raise ValueError(
+            f"generators of shape {indices.shape} are not a list of index arrays: pass n arrays of length D."
+        )
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"generators must hold integers, not {indices.dtype}: pass index arrays.")
+    return indices.astype(np.int64)
+
+
+def given_matrices(generators: Any) -> Matrices:
+    """Read square matrices; raise a ValueError if there are none."""
+    try:
+        matrices = np.array(to_numpy(generators), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "the generators are not square matrices of one size: pass a list of n×D×D. A Group, such as "
+            "inv.lift makes, is a symmetry already: pass it as it is."
+        ) from None
+    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not len(matrices):
+        raise ValueError(f"generators of shape {matrices.shape} are not a list of square matrices: pass n×D×D.")
+    return matrices
+
+
+def to_numpy(values: Any) -> Any:
+    """Turn tensors, also those in lists, into arrays."""
+    if isinstance(values, Tensor):
+        return values.detach().cpu().numpy()
+    if isinstance(values, list | tuple):
+        return [to_numpy(v) for v in values]
+    return values
