@@ -1,5 +1,7 @@
 """A terminal is never blank: every part of a fit says what it does before it does it."""
 
+import shutil
+
 import pytest
 from problems import quickly_compared
 
@@ -17,6 +19,24 @@ PARTS = (
     "evaluating on 398 test examples",
     "writing the page",
 )
+
+
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [
+        ("predict {run} {data}", ("starting", "reading {run} and {data}")),
+        ("export {run} model.onnx", ("starting", "exporting {run}")),
+        ("report {run}", ("starting",)),
+    ],
+)
+def test_other_commands_say_that_they_start(command, parts, here, capfd, monkeypatch, fitted):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "300")
+    shutil.copytree(fitted, here / "run")
+    names = {"run": "run", "data": fitted.parent / "data.npz"}
+    main(command.format(**names).split())
+    said = capfd.readouterr().err
+    assert all(part.format(**names) in said for part in parts), said
 
 
 def test_every_part_of_a_fit_is_announced(here, capfd, monkeypatch):

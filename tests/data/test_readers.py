@@ -287,6 +287,27 @@ def test_a_column_of_measurements_is_no_column_of_classes(tmp_path):
     np.testing.assert_array_equal(datasets.load(tmp_path / "t.csv", task="numbers").y_train, [0, 1, 2])
 
 
+def test_a_column_of_words_is_told_from_a_slip(tmp_path):
+    (tmp_path / "t.csv").write_text("a,kind\n1,x\n2,y\n")
+    with pytest.raises(
+        ValueError, match=r"line 2, column 'kind': 'x' is not a number: leave the column out, .*--label"
+    ):
+        datasets.load_inputs(tmp_path / "t.csv", shape=(2,))
+    with pytest.raises(ValueError, match="'x' is not a number: use --task classes"):
+        datasets.load(tmp_path / "t.csv", label="kind", task="numbers")
+    (tmp_path / "t.csv").write_text("a,b\n1,3\n2,y\n")
+    with pytest.raises(
+        ValueError, match="line 3, column 'b': 'y' is not a number: encode it, or leave the line out"
+    ):
+        datasets.load_inputs(tmp_path / "t.csv", shape=(2,))
+
+
+def test_one_image_for_a_model_of_a_table_is_called_an_image(tmp_path):
+    Image.new("L", (4, 4)).save(tmp_path / "one.png")
+    with pytest.raises(ValueError, match=r"one\.png: an image, but the model needs inputs of shape \(60,\)"):
+        datasets.load_inputs(tmp_path / "one.png", shape=(60,))
+
+
 def test_inputs_to_predict_come_with_their_labels(tmp_path):
     folder = images(tmp_path / "new")
     new = datasets.load_inputs(folder, shape=(5, 6), color="grey")

@@ -12,12 +12,37 @@ from invariantnet.training.heat import LogPosteriors
 
 @pytest.mark.parametrize(("seconds", "advised"), [(30.0, False), (840.0, True)])
 def test_a_long_comparison_says_how_to_shorten_it(seconds, advised):
-    words = Estimate(symmetries=18, models=6, hypotheses=54, comparison=seconds, final=(30.0, 30.0)).words
+    words = Estimate(
+        symmetries=18, models=6, hypotheses=54, comparison=seconds, longest=seconds, final=(30.0, 30.0)
+    ).words
     assert words.startswith(
         "18 symmetries, 6 kinds of networks: 54 hypotheses, each a symmetry in a kind of network"
     )
     assert "then about 30 seconds for the final network." in words
     assert words.endswith("To shorten it, name fewer symmetries, or one backbone.") == advised
+
+
+def test_it_is_said_how_long_an_open_verdict_takes_if_that_is_much_longer():
+    words = Estimate(18, 7, 63, comparison=1200.0, longest=9700.0, final=(30.0, 30.0)).words
+    assert (
+        "about 20 minutes of CPU time to compare them (about 2.7 hours if the first examples do not decide), then"
+        in words
+    )
+    assert "do not decide" not in Estimate(4, 7, 24, comparison=30.0, longest=45.0, final=(30.0, 30.0)).words
+
+
+@pytest.mark.parametrize(
+    ("every", "predicted", "measured"),
+    [
+        ((22.8, 75.7), (0, 561), 22.1),  # 3,000 rotated digits of MNIST, two symmetries and their join, decisive
+        ((125.4, 125.4, 127.9), (0, 23, 69), 148.1),  # 190 photographs of three shapes, `auto`, inconclusive
+        ((6.7, 6.8, 6.8), (0, 48, 144), 17.8),  # 384 sequences of 60 steps, `auto`, inconclusive
+    ],
+)
+def test_the_share_of_networks_that_are_trained_is_right_within_a_factor_of_two(every, predicted, measured):
+    """CPU seconds of a race, and of each of its blocks with all hypotheses."""
+    told = estimate.SHARE * estimate.until_decided(every, predicted)
+    assert 0.5 < told / measured < 2
 
 
 def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
@@ -31,7 +56,9 @@ def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
 
 
 def test_the_cost_of_the_final_network_depends_on_which_one_wins():
-    words = Estimate(symmetries=4, models=6, hypotheses=24, comparison=30.0, final=(7.0, 130.0)).words
+    words = Estimate(
+        symmetries=4, models=6, hypotheses=24, comparison=30.0, longest=50.0, final=(7.0, 130.0)
+    ).words
     depends = "between about 5 seconds and about 2 minutes for the final network, depending on which one wins."
     assert words.endswith(depends)
 

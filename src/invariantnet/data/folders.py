@@ -74,7 +74,8 @@ def read_folder_inputs(
         ValueError: There are no images, one is damaged, or the shape is not that of an image.
     """
     if len(shape) < 2:
-        raise ValueError(f"{path}: a folder of images, but the model needs inputs of shape {shape}: name a table.")
+        what = "a folder of images" if path.is_dir() else "an image"
+        raise ValueError(f"{path}: {what}, but the model needs inputs of shape {shape}: name a table.")
     check_size(size)
     files = image_files(path) if path.is_dir() else [path]
     if not files:

@@ -140,7 +140,7 @@ class Table:
                 values[i] = [float(row[j]) for j in positions]
             except ValueError:
                 wrong = next(j for j in positions if not _is_number(row[j]))
-                raise self._fault(line, wrong, "is not a number: encode it, or leave the line out") from None
+                raise self._fault(line, wrong, self._why_no_number(wrong)) from None
         with np.errstate(over="ignore"):
             bad = np.argwhere(~np.isfinite(values.astype(np.float32)))
         if len(bad):
@@ -170,6 +170,8 @@ class Table:
                     "fill it in, or leave the line out."
                 )
         if task == "numbers":
+            if not any(map(_is_number, labels.tolist())):
+                raise self._fault(next(iter(self.rows)), position, "is not a number: use --task classes")
             return self.numbers([position])[:, 0]
         if all(map(_is_number, labels.tolist())):
             numbers = np.array([float(label) for label in labels])
@@ -183,6 +185,12 @@ class Table:
                     "is not a class: name another column, or use --task numbers",
                 )
         return labels
+
+    def _why_no_number(self, position: int) -> str:
+        """What to do about a cell that is no number: leave a column of words out, but mend a slip."""
+        if any(_is_number(row[position]) for row in self.rows.values()):
+            return "is not a number: encode it, or leave the line out"
+        return "is not a number: leave the column out, encode it, or name it with --label if it holds the labels"
 
     def _fault(self, line: int, position: int, fault: str) -> ValueError:
         cell = self.rows[line][position].strip()

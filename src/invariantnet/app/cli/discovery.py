@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tyro
 
-from invariantnet.app.cli.output import make_table, parse_shape, parse_size, show, show_text
+from invariantnet.app.cli.output import make_table, parse_shape, parse_size, show, show_text, starting
 from invariantnet.choices import Color, Task
 
 
@@ -55,10 +55,11 @@ class Discover:
 
     def run(self) -> None:
         """Discover, and print the verdict and everything that was tested."""
-        from invariantnet._system.files import writable_file, write_text
-        from invariantnet.app.discoveries import DiscoverySettings, discover_data
-        from invariantnet.app.preparation import Reading
-        from invariantnet.report.orbits import orbits_svg
+        with starting():
+            from invariantnet._system.files import writable_file, write_text
+            from invariantnet.app.discoveries import DiscoverySettings, discover_data
+            from invariantnet.app.preparation import Reading
+            from invariantnet.report.orbits import orbits_svg
 
         if self.picture is not None:
             writable_file(self.picture)

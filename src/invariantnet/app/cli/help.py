@@ -30,7 +30,6 @@ def _let_options_flow(command: type) -> None:
         shown: dict[str, Any] = {"help": " ".join(option.description.split())}
         if vars(command).get(name, ...) is None:
             shown["help_behavior_hint"] = ""
-            origin: object = get_origin(types[name])
-            if origin is not Annotated:  # else it has a word for its values
+            if not hasattr(types[name], "__metadata__"):  # else it has a word for its values
                 shown["metavar"] = "|".join(kind.__name__.upper() for kind in get_args(types[name])[:-1])
         types[name] = Annotated[types[name], tyro.conf.arg(**shown)]

@@ -1,7 +1,6 @@
 """Commands about one data set and its network: fit, predict, report, export."""
 
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from invariantnet.app.cli.output import parse_shape, parse_size, show_text
+from invariantnet.app.cli.output import parse_shape, parse_size, show_text, starting
 from invariantnet.choices import Color, Method, Placement, Pool, Precision, Task, Uncertainty
 
 if TYPE_CHECKING:
@@ -112,10 +111,7 @@ class Fit:
 
     def run(self) -> None:
         """Fit, and print the verdict."""
-        from invariantnet._system.progress import working
-
-        # Loading torch takes seconds. Of several processes, the first speaks.
-        with working("starting", visible=os.environ.get("LOCAL_RANK", "0") == "0"):
+        with starting():
             from invariantnet._system.dask import on_cluster
             from invariantnet.app.preparation import Reading
             from invariantnet.app.record import Settings, run_json
@@ -222,9 +218,10 @@ class Predict:
 
     def run(self) -> None:
         """Predict, and print or write."""
-        from invariantnet.app.backbones import resolve_own_backbone
-        from invariantnet.app.predictions import predict
-        from invariantnet.app.preparation import Reading
+        with starting():
+            from invariantnet.app.backbones import resolve_own_backbone
+            from invariantnet.app.predictions import predict
+            from invariantnet.app.preparation import Reading
 
         reading = Reading(size=parse_size(self.size), color=self.color, label=self.label)
         assessment = predict(self.model, self.data, self.out, reading, resolve_own_backbone(self.backbone))
@@ -250,8 +247,9 @@ class Report:
 
     def run(self) -> None:
         """Write it and say where it is."""
-        from invariantnet.app.backbones import resolve_own_backbone
-        from invariantnet.app.runs import write_report
+        with starting():
+            from invariantnet.app.backbones import resolve_own_backbone
+            from invariantnet.app.runs import write_report
 
         print(write_report(self.model, resolve_own_backbone(self.backbone)))
 
@@ -278,8 +276,11 @@ class Export:
         """Export, and say where it is."""
         if self.out.suffix.lower() != ".onnx":
             raise ValueError(f"{self.out}: ONNX files end in .onnx: name it {self.out.stem or 'model'}.onnx.")
-        from invariantnet.app.backbones import resolve_own_backbone
-        from invariantnet.estimator import load_estimator
+        with starting():
+            from invariantnet._system.progress import working
+            from invariantnet.app.backbones import resolve_own_backbone
+            from invariantnet.estimator import load_estimator
 
-        load_estimator(self.model, backbone=resolve_own_backbone(self.backbone)).export(self.out)
+        with working(f"exporting {self.model}", visible=True):
+            load_estimator(self.model, backbone=resolve_own_backbone(self.backbone)).export(self.out)
         print(self.out)

@@ -1,6 +1,8 @@
 """What the commands share: tables, and shapes as people type them."""
 
+import os
 import sys
+from contextlib import AbstractContextManager
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,13 @@ def parse_size(text: str | None) -> tuple[int, int] | None:
     if len(numbers) != 2:
         raise ValueError(f"size {text!r} is not height and width: write it like 32,32.")
     return numbers[0], numbers[1]
+
+
+def starting() -> AbstractContextManager[None]:
+    """Say that a command starts: loading torch takes seconds. Of several processes, the first speaks."""
+    from invariantnet._system.progress import working
+
+    return working("starting", visible=os.environ.get("LOCAL_RANK", "0") == "0")
 
 
 def make_table(*columns: str) -> "Table":
