@@ -231,7 +231,7 @@ def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
         )
         assert max(bootstrap_probabilities(scored, contest.log_prior, 0)) < 0.9
         assert bool(max(running.probabilities_with(8)) > 0.99) is sure
-        running.now.network_spread = 60.0
+        running.now.luck = 60.0
         assert max(running.probabilities_with(8)) < 0.9, "a lead of 34 nats or less, and luck of 30"
         assert bool(max(running.probabilities_with(800)) > 0.99) is sure
 

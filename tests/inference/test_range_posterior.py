@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import invariantnet as inv
-from invariantnet.inference.bootstrap import bootstrap_probabilities, network_spread
+from invariantnet.inference.bootstrap import bootstrap_probabilities
 from invariantnet.inference.kinds import kind_of, log_prior_of_kinds, probabilities_of_kinds
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import quantile, range_posteriors
@@ -103,14 +103,6 @@ def test_errors_of_networks_spread_over_rungs_and_not_between_kinds():
     found = range_posteriors(symmetries, (0.4, 0.6, 0.0, 0.0), (0.0,) * 4, among)["rotation"]
     assert asked == [[1, 2, 3]]
     assert found.probabilities == pytest.approx((0.4, 0.12, 0.18, 0.3))
-
-
-def test_the_spread_of_networks_is_what_hypotheses_do_not_share():
-    rng = np.random.default_rng(0)
-    own, shared, level = rng.normal(0, 3, (200, 4)), rng.normal(0, 50, 4), rng.normal(0, 50, (200, 1))
-    assert network_spread(level + shared + own) == pytest.approx(3 / 2, rel=0.1)
-    assert network_spread(level + shared) == pytest.approx(0, abs=1e-9)
-    assert network_spread(own[:, :1]) == network_spread(own[:1]) == 0
 
 
 def test_rungs_of_a_kind_share_the_luck_of_networks_against_other_kinds():

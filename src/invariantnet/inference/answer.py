@@ -104,7 +104,8 @@ def _rungs(contest: Contest, now: Standings, best: Sequence[int]) -> Spread:
         if not now.learned:
             return (np.exp(log_prior) / np.exp(log_prior).sum()).tolist()
         ours = [best[s] for s in symmetries]
-        return bootstrap_probabilities(average[ours], log_prior, 0, counts, spread=now.network_spread).tolist()
+        luck = np.broadcast_to(now.luck, max(contest.kinds) + 1)[[contest.kinds[k] for k in ours]]
+        return bootstrap_probabilities(average[ours], log_prior, 0, counts, spread=luck).tolist()
 
     return among
 

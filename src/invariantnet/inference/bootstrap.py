@@ -36,7 +36,7 @@ def bootstrap_probabilities(
     seed: int,
     weight: Float[np.ndarray, " examples"] | float = 1.0,
     draws: int = BOOTSTRAPS,
-    spread: float = 0.0,
+    spread: float | Float[np.ndarray, " kinds"] = 0.0,
     kinds: Sequence[int] | None = None,
 ) -> Float[np.ndarray, " hypotheses"]:
     r"""Compute a posterior that allows for finite evidence (pseudo-BMA+, Yao et al. 2018).
@@ -50,7 +50,8 @@ def bootstrap_probabilities(
         seed: Seed of the draws.
         weight: How often each example counts.
         draws: Number of draws of $w$.
-        spread: Standard deviation of a further error of each log evidence, in nats.
+        spread: Standard deviation of a further error of each log evidence, in nats; one for all kinds, or one
+            for each.
         kinds: Number of the kind of each hypothesis: those of one kind share that error. By default, each has
             its own.
 
@@ -69,32 +70,12 @@ def bootstrap_probabilities(
             w = rng.standard_exponential((size, examples))
             w *= examples / w.sum(1, keepdims=True)
             score = w @ mixed.T + log_prior
-            if spread:
-                score += spread * rng.standard_normal((size, own.max() + 1))[:, own]
+            if np.any(spread):
+                score += (spread * rng.standard_normal((size, own.max() + 1)))[:, own]
             score -= score.max(1, keepdims=True)
             p = np.exp(score)
             total += (p / p.sum(1, keepdims=True)).sum(0)
     return total / draws
-
-
-def network_spread(total: Float[np.ndarray, "hypotheses networks"]) -> float:
-    r"""Standard deviation of the log evidence of a hypothesis that comes from the choice of its networks.
-
-    Networks of one number share their seed, so what all hypotheses gain from it does not count: with residuals
-    $r_{ks}$ beyond the means of hypothesis k and of network s, $\sigma^2 = \sum r_{ks}^2 / ((K-1)(S-1))$.
-    Averaging S networks divides it by S.
-
-    Args:
-        total: Log evidence of each hypothesis by each of its networks alone.
-
-    Returns:
-        The standard deviation in nats; 0 where it cannot be known, with one network or one hypothesis.
-    """
-    hypotheses, networks = total.shape
-    if min(hypotheses, networks) < 2:
-        return 0.0
-    rest = total - total.mean(1, keepdims=True) - total.mean(0) + total.mean()
-    return float(np.sqrt((rest**2).sum() / ((hypotheses - 1) * (networks - 1)) / networks))
 
 
 def _shares(total: int, parts: int) -> list[int]:

@@ -14,6 +14,7 @@ from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_predi
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.heats import Heats
+from invariantnet.inference.luck import luck_of_kinds
 from invariantnet.inference.posterior import STRONG, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
@@ -183,14 +184,10 @@ class Race:
         # Frequencies of few labels in many classes predict worse than none at all.
         blind = (now.guess[: now.labels] * counts, now.background[: now.labels] * counts)
         now.learned = all(has_learned(now.seen[best], guess) for guess in blind)
-        each = [k for k in contest.best(total, now.included) if k is not None]
-        blocks = [self._labels(b) for b in self.blocks[: block.number + 1]]
-        now.network_spread = now.spread_of_networks(each, blocks)
+        now.luck = luck_of_kinds(contest, now, [self._labels(b) for b in self.blocks[: block.number + 1]])
         # Where nothing was learned, the data says nothing.
         now.probabilities = (
-            bootstrap_probabilities(
-                bounded, log_prior, self.seed, counts, spread=now.network_spread, kinds=contest.kinds
-            )
+            bootstrap_probabilities(bounded, log_prior, self.seed, counts, spread=now.luck, kinds=contest.kinds)
             if now.learned
             else np.exp(log_prior)
         )
@@ -236,7 +233,7 @@ class Race:
         now, contest = self.now, self.contest
         average, counts = mean_prediction(now.bounded)[:, None], now.counts[: now.labels]
         log_prior = contest.log_prior_of_hypotheses(now.excluded)
-        luck = now.network_spread * np.sqrt(now.networks / networks)
+        luck = now.luck * np.sqrt(now.networks / networks)
         found = bootstrap_probabilities(average, log_prior, self.seed, counts, spread=luck, kinds=contest.kinds)
         return contest.of_symmetries(found)
 

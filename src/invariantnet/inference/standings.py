@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from invariantnet.data.examples import Examples
-from invariantnet.inference.bootstrap import mean_prediction, network_spread
+from invariantnet.inference.bootstrap import mean_prediction
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.kinds import kind_of
@@ -111,8 +111,8 @@ class Standings:
     affordable: list[bool] | None = None
     network_error: float | None = None
     """Per label; unknown until several networks have predicted a block."""
-    network_spread: float = 0.0
-    """Standard deviation of a log evidence that comes from the choice of networks, in nats, over all blocks."""
+    luck: float | Float[np.ndarray, " kinds"] = 0.0
+    """Standard deviation of the log evidence of each kind that comes from the choice of networks, in nats."""
     labels: int = 0
     """Labels predicted so far."""
     probabilities: Float[np.ndarray, " hypotheses"] | None = None
@@ -152,25 +152,6 @@ class Standings:
     def networks(self) -> int:
         """Networks per hypothesis."""
         return self.scores.shape[1]
-
-    def spread_of_networks(self, best: Sequence[int], blocks: Sequence[slice]) -> float:
-        """Estimate how much of a log evidence comes from the choice of networks, over all blocks.
-
-        Every block has networks of its own, so that each adds to what is known about their spread.
-
-        Args:
-            best: The best hypothesis of each symmetry.
-            blocks: The labels of each block.
-
-        Returns:
-            The standard deviation in nats.
-        """
-        variance = 0.0
-        for here in blocks:
-            there = [k for k in best if k not in self.drops or self.drops[k].labels >= here.stop]
-            several = [k for k in there if np.ptp(self.scores[k, :, here], axis=0).any()]
-            variance += network_spread((self.scores[several][:, :, here] * self.counts[here]).sum(-1)) ** 2
-        return float(np.sqrt(variance))
 
     @property
     def included(self) -> list[int]:
