@@ -206,6 +206,9 @@ def until_decided(every: Sequence[float], predicted: Sequence[int]) -> float:
     Args:
         every: What each block costs with all hypotheses.
         predicted: Labels that were predicted before each block.
+
+    Returns:
+        The cost of what is expected to be trained.
     """
     return sum(cost * min(1.0, EARLY / max(1, labels)) for cost, labels in zip(every, predicted, strict=True))
 
