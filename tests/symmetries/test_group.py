@@ -103,7 +103,7 @@ def test_roundings_of_large_entries_are_large():
         ([[np.nan, 0.0], [0.0, 1.0]], "not finite"),
         ([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "square matrices"),
         ([[1.0, 0.0], [0.0]], "square matrices of one size"),
-        (inv.lift([[0, -1], [1, 0]], points=3), "is a symmetry already: pass it as it is"),
+        (inv.lift([[0, -1], [1, 0]], points=3), "pass n×D×D, or a Group as it is"),
     ],
 )
 def test_matrices_that_generate_no_finite_group(generator, fault):

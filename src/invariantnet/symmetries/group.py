@@ -122,10 +122,7 @@ class Group:
         try:
             matrices = np.array(_to_numpy(generators), dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(
-                "the generators are not square matrices of one size: pass a list of n×D×D. A Group, such as "
-                "inv.lift makes, is a symmetry already: pass it as it is."
-            ) from None
+            raise ValueError("no square matrices of one size: pass n×D×D, or a Group as it is.") from None
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not len(matrices):
             raise ValueError(
                 f"generators of shape {matrices.shape} are not a list of square matrices: pass n×D×D."
