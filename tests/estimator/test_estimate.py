@@ -45,6 +45,14 @@ def test_the_share_of_networks_that_are_trained_is_right_within_a_factor_of_two(
     assert 0.5 < told / measured < 2
 
 
+def test_many_examples_cost_more_although_few_hypotheses_are_left():
+    costs = [
+        estimate.until_decided([55.0, 220.0, 900.0, 3500.0][:k], [0, 1500, 7500, 31500][:k]) for k in (1, 2, 3, 4)
+    ]
+    assert costs == sorted(set(costs))
+    assert costs[-1] < 0.25 * (55 + 220 + 900 + 3500)
+
+
 def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
     x = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
     clf = inv.InvariantClassifier(["reversal", "sign"], backbone="mlp", n_networks=1, random_state=0, verbose=1)
