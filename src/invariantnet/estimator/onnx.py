@@ -72,7 +72,8 @@ class Deployed:
             "exact": json.dumps(is_exact(self.network)),
             "input_shape": json.dumps(self.input_shape),
             "input_layout": f"batch, {axes_in_words(self.input_shape)}",
-            "input_scaling": "units of the data that was fitted; the network standardises them itself",
+            "input_scaling": "units of the data that was fitted, from 0 to 1 for images of a folder; the network "
+            "standardises them itself",
             "output": "probability of each class"
             if self.class_names
             else "predicted numbers, in units of the data that was fitted",
