@@ -58,6 +58,7 @@ class Discovery:
         examples: Number of examples.
         judged: Number of labels that judged.
         alpha: Level of the tests.
+        room: Whether a larger group may hold, because most inputs look like one of another orbit.
     """
 
     group: Group
@@ -72,6 +73,7 @@ class Discovery:
     examples: int
     judged: int
     alpha: float
+    room: bool = False
 
     @property
     def generators(self) -> Int64[np.ndarray, "generators dim"]:
@@ -86,7 +88,7 @@ class Discovery:
     @property
     def exact(self) -> bool:
         """Whether the verdict calls the group exactly right."""
-        return self.found and self.exact_probability >= SURE
+        return self.found and self.exact_probability >= SURE and not self.room
 
     @property
     def verdict(self) -> str:
@@ -103,6 +105,11 @@ class Discovery:
             words.append(
                 f"Among the groups that were proposed, it is exactly this one with probability "
                 f"{self.exact_probability:.3f}; a larger one that no proposal contained may hold too."
+            )
+        elif self.room and self.exact_probability >= SURE:
+            words.append(
+                "At least this group holds. It need not be all: most inputs look like one of another orbit, so a "
+                "larger group may hold that no proposal contained."
             )
         else:
             words.append(
