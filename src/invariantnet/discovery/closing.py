@@ -53,6 +53,10 @@ MOST_SET_ASIDE = 0.35
 MOST_NOISE = 2.5
 """Ratio to the expected noise up to which a further element may change averaged moments."""
 
+AS_NOISY = 1.1
+"""The same without averaging, where all inputs are one orbit: averages over many elements have correlated noise, and
+a near miss would join to nearly all permutations."""
+
 WORTH_JOINING = 1.0
 """Nats that a larger group has to gain: two versions of one element, one of them noisy, generate a group that
 predicts about as well as either."""
@@ -218,16 +222,18 @@ class Closing:
             symmetry = joint_symmetry_of(best.generators)
             averaged = moments.averaged(symmetry.elements)
             orbits = orbits_of(best.generators)
-            beyond = orbits if orbits.any() else None
-            tried = search(averaged, self.rng, signed=False, beyond=beyond)
+            all_one = not orbits.any()
+            tried = search(averaged, self.rng, signed=False, beyond=None if all_one else orbits)
             found = ranked(averaged, [closest_to_identity(index, symmetry.elements) for _, index in tried])
             # A true element changes averaged moments by what noise is left of them.
-            noise = np.mean([moments.misfit(e) for e in symmetry.elements]) / (len(symmetry.elements) - 1)
+            misfits = [moments.misfit(e) for e in symmetry.elements]
+            noise = np.mean(misfits) / (len(symmetry.elements) - 1)
             before = best
             mended = [fitting(index, symmetry.elements) for _, index in found[:KEPT]]
             for index in [*(index for _, index in found[:KEPT]), *mended]:
                 larger = None
-                if averaged.misfit(index) <= MOST_NOISE * noise:
+                alike = all_one and moments.misfit(index) <= AS_NOISY * max(misfits)
+                if alike or averaged.misfit(index) <= MOST_NOISE * noise:
                     larger = self.candidate(np.concatenate([best.generators, index[None]]))
                 if larger is not None and self._is_better(larger, best, of_inputs=of_inputs):
                     best = larger
