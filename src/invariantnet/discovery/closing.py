@@ -54,8 +54,8 @@ MOST_NOISE = 2.5
 """Ratio to the expected noise up to which a further element may change averaged moments."""
 
 AS_NOISY = 1.1
-"""The same without averaging, where all inputs are one orbit: averages over many elements have correlated noise, and
-a near miss would join to nearly all permutations."""
+"""The same without averaging, where all inputs are one orbit: averages over many elements have correlated noise,
+and a near miss would join to nearly all permutations."""
 
 WORTH_JOINING = 1.0
 """Nats that a larger group has to gain: two versions of one element, one of them noisy, generate a group that
