@@ -163,8 +163,8 @@ def claims(records: Sequence[ProvableRecord]) -> dict[str, Claim]:
     return {
         "provable": Claim(
             f"A symmetry was found in {len(some)} of {len(records)} data sets, and it is true in {len(true)}; all "
-            f"known symmetries were found in {len(complete)}. Of {len(exact)} verdicts that call themselves exact, wrong: "
-            f"{sum(r not in complete for r in exact)}."
+            f"known symmetries were found in {len(complete)}. Of {len(exact)} verdicts that call themselves "
+            f"exact, wrong: {sum(r not in complete for r in exact)}."
         )
     }
 

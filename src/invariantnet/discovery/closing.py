@@ -213,8 +213,10 @@ class Closing:
         return own.penalty(min(tests, key=lambda test: test.ratio))
 
     def _is_better(self, larger: Candidate, best: Candidate, *, of_inputs: bool) -> bool:
-        """Whether a larger group is worth it."""
-        return larger.weight(of_inputs=of_inputs) > best.weight(of_inputs=of_inputs) + WORTH_JOINING
+        """Whether a larger group is worth it: labels pay for it, and moments do not speak against it."""
+        gained = larger.weight(of_inputs=of_inputs) - best.weight(of_inputs=of_inputs) - WORTH_JOINING
+        moments = self.moments.get("inputs") if of_inputs else None
+        return bool(gained > 0 and gained > self._penalty(larger, [best], moments))
 
     def _grown(self, best: Candidate, moments: Moments, *, of_inputs: bool) -> Candidate:
         """Look for further elements on moments that are averaged over the group, and so have less noise."""

@@ -136,21 +136,14 @@ class Judge:
         values = [log_e_value(gains) for gains in self.gains(generators)]
         return float(np.logaddexp.reduce(values) - np.log(len(values)))
 
-    def gains_from_most(self, generators: Indices, alpha: float) -> bool:
-        """Whether the symmetry still gains if most examples are learned from.
+    def p_value_from_most(self, generators: Indices) -> float:
+        """P-value of the null hypothesis that the symmetry gains nothing if most examples are learned from.
 
         Any constraint helps a predictor of few examples. A true symmetry helps all of them.
-
-        Args:
-            generators: Index arrays, signs included.
-            alpha: Level of a one-sided test of the mean gain.
-
-        Returns:
-            Whether the gain is significantly above 0.
         """
         gains = self.gains(generators)[-1]
-        error = gains.std() / len(gains) ** 0.5
-        return bool(gains.mean() > norm.ppf(1 - alpha) * error)
+        error = max(float(gains.std()), 1e-12) / len(gains) ** 0.5
+        return float(norm.sf(gains.mean() / error))
 
     def gain(self, generators: Indices) -> float:
         """Nats that the symmetry gains over none, on average over the numbers of examples to learn from."""

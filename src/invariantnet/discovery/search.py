@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from scipy.stats import false_discovery_control
 
 from invariantnet._system.progress import Update, meter
 from invariantnet.choices import Task
@@ -173,7 +174,7 @@ class _Search:
             self.update(0.2 + 0.5 * i / len(proposals), f"testing {i + 1} of {len(proposals)} proposals")
             values.append(self.judge.log_e_value(proposal.generators))
         accepted = e_bh(values, self.alpha, [p.weight for p in proposals])
-        accepted &= [self.judge.gains_from_most(p.generators, self.alpha) for p in proposals]
+        accepted[accepted] = self._gain_from_most([p for p, yes in zip(proposals, accepted, strict=True) if yes])
         weight = sum(p.weight for p in proposals)
         tested = tuple(
             Tested(
@@ -186,6 +187,11 @@ class _Search:
             return nothing
         self.update(0.7, "choosing among what passed")
         return self._discovery(self._close(proposals, accepted), nothing, columns)
+
+    def _gain_from_most(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
+        """Whether proposals gain where most examples are learned from, by Benjamini's and Hochberg's procedure."""
+        values = [self.judge.p_value_from_most(p.generators) for p in proposals]
+        return np.asarray(false_discovery_control(values) <= self.alpha) if values else np.zeros(0, bool)
 
     def _close(self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"]) -> Closed:
         moments = moments_by_source(self.examples, self.predictor, self.rng)
