@@ -118,6 +118,8 @@ class Discovery:
             )
         if self.of_inputs:
             words.append("Inputs have it too: nothing tells them from their copies.")
+            if self.test == "unseen labels":
+                words.append("Labels alone may have more, which inputs do not have.")
         else:
             words.append("Only the labels have it: inputs can be told from their copies.")
         return words
