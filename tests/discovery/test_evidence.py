@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import invariantnet as inv
 from invariantnet.discovery._laplace import OFFSET, PENALTIES, SCALES, evidence_of_classes, evidence_of_reals
+from invariantnet.discovery.chambers import chosen_copies, even_signs
 from invariantnet.discovery.closure import closure, orbits_of_pairs
 from invariantnet.discovery.evidence import Evidence
 from invariantnet.discovery.posterior import _subgroups_with_more_orbits
@@ -111,10 +112,23 @@ def test_labels_without_any_relation_to_inputs_have_no_verdict():
     assert found.test == "all labels"
 
 
+def bits(n, dim, seed):
+    return np.random.default_rng(seed).permutation(np.array(list(product((-1.0, 1.0), repeat=dim))))[:n]
+
+
 def test_labels_that_no_model_learns_have_every_symmetry_and_so_none():
-    # The parity of nine bits is noise to every model; without inputs, all changes of sign would seem to hold.
-    x = np.random.default_rng(0).permutation(np.array(list(product((-1.0, 1.0), repeat=9))))[:300]
-    assert not inv.discover(x, (x.prod(axis=1) < 0).astype(int), random_state=0).found
+    # Without inputs, all changes of sign would seem to hold.
+    x = bits(300, 9, seed=0)
+    assert not inv.discover(x, np.random.default_rng(1).integers(2, size=300), random_state=0).found
+
+
+def test_parity_has_all_permutations_and_all_changes_of_two_signs():
+    # It is noise to every model that knows no symmetry, and to an average over a few of the permutations.
+    x = bits(250, 8, seed=1000)
+    found = inv.discover(x, (x.prod(axis=1) < 0).astype(int), random_state=0)
+    signs = inv.Group.from_permutations(even_signs(8))
+    assert signs <= found.group
+    assert found.group.order == signs.order * 40320
 
 
 def test_turns_of_a_ring_are_closed_by_its_reflections():
@@ -166,3 +180,33 @@ def test_a_change_of_sign_has_a_prior_too():
 def test_cycles_and_partitions_are_counted():
     assert sorted(cycle_lengths(np.array([1, 0, 2, 4, 5, 3]))) == [1, 2, 3]
     assert [partitions_of(n) for n in (1, 2, 3, 4, 5, 10)] == [1, 2, 3, 5, 7, 42]
+
+
+SIX = np.array([[1, 0, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
+
+
+@pytest.mark.parametrize(
+    "generators",
+    [
+        SIX,
+        np.array([[1, 0, 2, 3, 4, 5], [1, 2, 3, 4, 0, 5]]),
+        np.concatenate([SIX, even_signs(6)]),
+        np.concatenate([SIX, [[6, 1, 2, 3, 4, 5]]]),
+        even_signs(8),
+    ],
+)
+def test_a_chosen_copy_is_a_copy_and_the_same_for_all(generators):
+    dim = generators.shape[1]
+    x = np.random.default_rng(6).normal(size=(5, dim))
+    both = np.concatenate([x, -x], axis=1)
+    chosen = chosen_copies(generators, x)
+    for generator in generators:
+        assert np.allclose(chosen_copies(generators, both[:, generator]), chosen)
+    assert np.allclose(np.sort(np.abs(chosen)), np.sort(np.abs(x)))
+    if (generators % dim == np.arange(dim)).all() or len(generators) == 7:
+        assert np.allclose(chosen.prod(axis=1), x.prod(axis=1))
+
+
+@pytest.mark.parametrize("generators", [EXCHANGE, symmetry("rot90", (4, 4)).generators, even_signs(4)])
+def test_small_groups_and_other_kinds_have_no_chosen_copy(generators):
+    assert chosen_copies(generators, np.zeros((2, generators.shape[1]))) is None

@@ -134,7 +134,9 @@ def test_of_equally_good_candidates_the_smallest_group_is_taken():
     closing = Closing(Gains({right.tobytes(): 10.0, noisy.tobytes(): 10.5}), {}, np.random.default_rng(0))
     pool = [closing.candidate(right), closing.candidate(noisy)]
     closing.judge.gains[np.unique(np.concatenate([right, noisy]), axis=0).tobytes()] = 9.0
-    assert np.array_equal(closing._joined(pool, of_inputs=False).generators, right)
+    assert np.array_equal(
+        closing._joined(closing._first(pool, of_inputs=False), pool, of_inputs=False).generators, right
+    )
 
 
 def test_conjugates_rename_inputs():

@@ -21,6 +21,15 @@ STEPS = 40
 CONVERGED = 1e-7
 """Rise of the inner product, relative to its slope, below which the search ends."""
 
+ANCHORS = 12
+"""Places of a start that are filled one after another."""
+
+TEMPERATURE = 4.0
+"""Squared distance, in units of noise, that makes an input e times less probable; noise alone would say 2."""
+
+TAKEN = 1e6
+"""Squared distance of an input that is taken already, or not allowed."""
+
 Matrix = Float64[np.ndarray, "dim dim"]
 """A number for each ordered pair of inputs."""
 
@@ -33,11 +42,13 @@ class Moments:
         even: Numbers per input that a change of sign leaves alone.
         odd: Numbers per input whose sign changes along with the input's.
         pairs: Symmetric matrices: numbers per pair of inputs, odd in both.
+        squares: How many of the first matrices are of squares of inputs, and so are even in both.
     """
 
     even: Float64[np.ndarray, "rows dim"]
     odd: Float64[np.ndarray, "more_rows dim"]
     pairs: Float64[np.ndarray, "matrices dim dim"]
+    squares: int = 0
 
     @property
     def dim(self) -> int:
@@ -70,16 +81,30 @@ class Moments:
             to, sign = index % self.dim, np.where(index < self.dim, 1.0, -1.0)
             even += self.even[:, to]
             odd += sign * self.odd[:, to]
-            pairs += self.pairs[:, to][:, :, to] * np.outer(sign, sign)
-        return Moments(even / len(elements), odd / len(elements), pairs / len(elements))
+            pairs += self.moved_pairs(index)
+        return Moments(even / len(elements), odd / len(elements), pairs / len(elements), self.squares)
+
+    def and_also(self, others: "Moments") -> "Moments":
+        """These and other moments of the same inputs."""
+        even, odd = np.concatenate([self.even, others.even]), np.concatenate([self.odd, others.odd])
+        assert not others.squares
+        return Moments(even, odd, np.concatenate([self.pairs, others.pairs]), self.squares)
+
+    def moved_pairs(self, index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, "matrices dim dim"]:
+        """Pairs after an index array has moved the inputs and changed their signs."""
+        to = index % self.dim
+        moved = self.pairs[:, to][:, :, to]
+        if (index >= self.dim).any():
+            sign = np.where(index < self.dim, 1.0, -1.0)
+            moved[self.squares :] *= np.outer(sign, sign)
+        return moved
 
     def row_losses(self, index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, " dim"]:
         """Squared change of the numbers of each input."""
         to, sign = index % self.dim, np.where(index < self.dim, 1.0, -1.0)
-        moved = self.pairs[:, to][:, :, to] * np.outer(sign, sign)
         change = ((self.even - self.even[:, to]) ** 2).sum(axis=0)
         change += ((self.odd - sign * self.odd[:, to]) ** 2).sum(axis=0)
-        return np.asarray(change + ((self.pairs - moved) ** 2).sum(axis=(0, 2)))
+        return np.asarray(change + ((self.pairs - self.moved_pairs(index)) ** 2).sum(axis=(0, 2)))
 
     def misfit(self, index: Int64[np.ndarray, " dim"]) -> float:
         """Mean squared change of the numbers that the index array moves: about 2 for a true symmetry."""
@@ -117,6 +142,8 @@ class Limits:
 
 def match(moments: Moments, limits: Limits, start: Float64[np.ndarray, "2 dim dim"]) -> Int64[np.ndarray, " dim"]:
     """Find an index array that leaves the moments almost alone, near a start.
+
+    If signs may change, there are to be no squares among the moments.
 
     Args:
         moments: What to leave alone.
@@ -157,27 +184,49 @@ def _balanced(shares: Float64[np.ndarray, "2 dim dim"]) -> Float64[np.ndarray, "
     return shares
 
 
-def anchored(moments: Moments, i: int, j: int, limits: Limits) -> Float64[np.ndarray, "2 dim dim"]:
-    """Start where inputs are alike if input j takes the place of input i.
+def anchored(
+    moments: Moments, i: int, j: int, limits: Limits, rng: np.random.Generator
+) -> Float64[np.ndarray, "2 dim dim"]:
+    """Start where inputs are alike if input j takes the place of input i, and further ones follow.
 
-    Input l may take the place of input k if it is related to j as k is to i. This breaks the tie between the
-    elements of a group, which otherwise get stuck halfway between two of them.
+    Input l may take the place of input k if it is related to j as k is to i. The place that leaves the least
+    choice is filled next, and so on. This breaks ties between the elements of a group, which otherwise get stuck
+    halfway between two of them: on a torus, one place leaves eight elements, and three leave one.
 
     Args:
         moments: What to leave alone.
         i: A place.
         j: The input that takes it.
         limits: Where each input may go.
+        rng: Draws among inputs that are alike.
 
     Returns:
         Shares of each input that start in each place.
     """
-    singles = np.concatenate([moments.even, moments.odd])
-    to = np.concatenate([moments.pairs[:, i], singles]).T
-    by = np.concatenate([moments.pairs[:, j], singles]).T
-    distance = (to**2).sum(axis=1)[:, None] + (by**2).sum(axis=1) - 2 * to @ by.T
-    shares = np.exp(-(distance - distance.min(axis=1, keepdims=True)) / 4) + 1e-6
+    singles = np.concatenate([moments.even, moments.odd, np.diagonal(moments.pairs, axis1=1, axis2=2)]).T
+    distance = np.where(limits.plus, square_distances(singles, singles), TAKEN)
+    for _ in range(min(ANCHORS, moments.dim)):
+        # An anchored place and its input are out of the question for all others.
+        distance += 2 * square_distances(moments.pairs[:, i].T, moments.pairs[:, j].T)
+        distance[i], distance[:, j], distance[i, j] = TAKEN, TAKEN, 0.0
+        shares = np.exp(-(distance - distance.min(axis=1, keepdims=True)) / TEMPERATURE)
+        shares /= shares.sum(axis=1, keepdims=True)
+        choice = -(shares * np.log(shares + 1e-12)).sum(axis=1)
+        choice[distance.min(axis=1) == 0] = np.inf
+        i = int(choice.argmin())
+        if not np.isfinite(choice[i]) or distance[i].min() >= TAKEN:
+            break
+        j = int(rng.choice(moments.dim, p=shares[i]))
+    shares = np.exp(-(distance - distance.min(axis=1, keepdims=True)) / TEMPERATURE) + 1e-6
     return _balanced(np.stack([shares * limits.plus, 1e-6 * limits.minus]))
+
+
+def square_distances(
+    rows: Float64[np.ndarray, "n k"], others: Float64[np.ndarray, "m k"]
+) -> Float64[np.ndarray, "n m"]:
+    """Squared distances between the rows of two matrices."""
+    squares = (rows**2).sum(axis=1)[:, None] + (others**2).sum(axis=1)
+    return (squares - 2 * rows @ others.T).clip(0)
 
 
 def improve(

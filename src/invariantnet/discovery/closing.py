@@ -7,17 +7,20 @@ neighbours: subgroups, and conjugates by a single exchange.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool
 
 from invariantnet.discovery._matching import Moments
-from invariantnet.discovery.copies import symmetry_of
+from invariantnet.discovery.candidates import REJECTED, Candidate, Closed
+from invariantnet.discovery.copies import joint_symmetry_of
 from invariantnet.discovery.judging import Judge, group_fit, moment_test, moves, worst_inputs
+from invariantnet.discovery.maximality import leave_room
 from invariantnet.discovery.neighbours import (
     are_permutations,
     closest_to_identity,
+    contains,
     fitting,
     neighbours,
     orbits_of,
@@ -50,6 +53,10 @@ MOST_SET_ASIDE = 0.35
 MOST_NOISE = 2.5
 """Ratio to the expected noise up to which a further element may change averaged moments."""
 
+AS_NOISY = 1.1
+"""The same without averaging, where all inputs are one orbit: averages over many elements have correlated noise,
+and a near miss would join to nearly all permutations."""
+
 WORTH_JOINING = 1.0
 """Nats that a larger group has to gain: two versions of one element, one of them noisy, generate a group that
 predicts about as well as either."""
@@ -72,45 +79,6 @@ GROWTHS = 3
 OUTLIER = 4.0
 """Ratio of the misfit of an orbit to the typical one above which the orbit does not belong to the symmetry."""
 
-REJECTED = 3.0
-"""Log e-value above which the inputs do not have a symmetry, at the level 0.05."""
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A group that remains in question.
-
-    Args:
-        generators: Index arrays, signs included.
-        gain: Nats by which it predicts the judged labels better than no symmetry.
-        against_inputs: Log e-value against the inputs having it.
-    """
-
-    generators: Indices
-    gain: float
-    against_inputs: float
-
-    def weight(self, *, of_inputs: bool) -> float:
-        """Log weight in the posterior; none if the inputs are to have the symmetry, and do not."""
-        return -np.inf if of_inputs and self.against_inputs >= REJECTED else self.gain
-
-
-@dataclass(frozen=True, eq=False)
-class Closed:
-    """The chosen group.
-
-    Args:
-        generators: Index arrays, signs included.
-        probability: That it is exactly this group, among all candidates that were compared.
-        of_inputs: Whether the inputs have the symmetry too.
-        unclear: Inputs that were set aside because their places cannot be told.
-    """
-
-    generators: Indices
-    probability: float
-    of_inputs: bool
-    unclear: Bool[np.ndarray, " dim"]
-
 
 @dataclass(eq=False)
 class Closing:
@@ -129,12 +97,15 @@ class Closing:
 
     def close(self, accepted: list[Proposal]) -> Closed:
         """Choose the group that the accepted proposals speak for, and say how probable it is."""
-        pool = self._candidates_of(self._pool(accepted))
+        pool = self._candidates_of(p.generators for p in accepted)
+        pool = [replace(c, passed=True) for c in pool] + self._candidates_of(self._pool(accepted))
         of_inputs = self._inputs_have_it(pool)
-        best = self._lean(self._joined(pool, of_inputs=of_inputs), of_inputs=of_inputs)
+        best = self._joined(self._first(pool, of_inputs=of_inputs), pool, of_inputs=of_inputs)
+        best = self._lean(best, of_inputs=of_inputs)
         moments = self.moments.get("inputs" if of_inputs else "predictions")
         if moments is not None:
             best = self._grown(best, moments, of_inputs=of_inputs)
+            best = self._joined(best, pool, of_inputs=of_inputs)
         unclear = np.zeros(self.judge.examples.x.shape[1], bool)
         rivals: list[float] = []
         if moments is not None and of_inputs:
@@ -150,7 +121,8 @@ class Closing:
         weights += [c.weight(of_inputs=of_inputs) - self._penalty(c, [best], tested) for c in rest]
         weights = [TEMPER * w for w in weights]
         probability = float(np.exp(weights[0] - np.logaddexp.reduce(weights)))
-        return Closed(best.generators, probability, of_inputs, unclear)
+        room = moments is None or leave_room(moments, best.generators)
+        return Closed(best.generators, probability, of_inputs, unclear, room)
 
     def _candidates_of(self, groups: Iterable[Indices]) -> list[Candidate]:
         return [c for generators in groups if (c := self.candidate(generators)) is not None]
@@ -178,7 +150,6 @@ class Closing:
                     yield index[None]
                     yield regular_part(index, 1 - MOST_SET_ASIDE)[None]
         for proposal in accepted:
-            yield proposal.generators
             moments = self.moments.get(proposal.source)
             if moments is None:
                 continue
@@ -198,17 +169,24 @@ class Closing:
         most = max(c.gain for c in pool)
         return any(c.against_inputs < REJECTED and c.gain >= most / 2 for c in pool)
 
-    def _joined(self, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
-        """Join candidates as long as the join has more weight than the best so far."""
+    def _first(self, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
+        """The smallest of the candidates with nearly the most weight."""
         moments = self.moments.get("inputs") if of_inputs else None
         weights = [c.weight(of_inputs=of_inputs) - self._penalty(c, pool, moments) for c in pool]
         least = max(weights) - max(WORTH_JOINING, AS_GOOD * abs(max(weights)))
         nearly = [c for c, weight in zip(pool, weights, strict=True) if weight >= least]
-        best = min(nearly, key=lambda c: (order_of(c.generators, LARGEST_JOIN) or LARGEST_JOIN, -c.gain))
+        return min(nearly, key=lambda c: (order_of(c.generators, LARGEST_JOIN) or LARGEST_JOIN, -c.gain))
+
+    def _joined(self, best: Candidate, pool: list[Candidate], *, of_inputs: bool) -> Candidate:
+        """Join a candidate with others as long as the join has more weight than the best so far."""
+        others = sorted(pool, key=lambda c: -c.weight(of_inputs=of_inputs))
+        others = [c for i, c in enumerate(others) if i < JOINED or c.passed]
         improved = True
         while improved:
             improved = False
-            for other in sorted(pool, key=lambda c: -c.weight(of_inputs=of_inputs))[:JOINED]:
+            for other in others:
+                if contains(best.generators, other.generators):
+                    continue
                 joined = self.candidate(np.concatenate([best.generators, other.generators]))
                 if joined is not None and self._is_better(joined, best, of_inputs=of_inputs):
                     best, improved = joined, True
@@ -228,28 +206,36 @@ class Closing:
         """Nats by which moments speak against a candidate, as compared with the one that they fit best."""
         if moments is None or candidate.weight(of_inputs=True) == -np.inf:
             return 0.0
-        tests = [moment_test(moments, symmetry_of(c.generators)) for c in others if c.against_inputs < REJECTED]
-        own = moment_test(moments, symmetry_of(candidate.generators))
+        tests = [
+            moment_test(moments, joint_symmetry_of(c.generators)) for c in others if c.against_inputs < REJECTED
+        ]
+        own = moment_test(moments, joint_symmetry_of(candidate.generators))
         return own.penalty(min(tests, key=lambda test: test.ratio))
 
     def _is_better(self, larger: Candidate, best: Candidate, *, of_inputs: bool) -> bool:
-        """Whether a larger group is worth it."""
-        return larger.weight(of_inputs=of_inputs) > best.weight(of_inputs=of_inputs) + WORTH_JOINING
+        """Whether a larger group is worth it: labels pay for it, and moments do not speak against it."""
+        gained = larger.weight(of_inputs=of_inputs) - best.weight(of_inputs=of_inputs) - WORTH_JOINING
+        moments = self.moments.get("inputs") if of_inputs else None
+        return bool(gained > 0 and gained > self._penalty(larger, [best], moments))
 
     def _grown(self, best: Candidate, moments: Moments, *, of_inputs: bool) -> Candidate:
         """Look for further elements on moments that are averaged over the group, and so have less noise."""
         for _ in range(GROWTHS):
-            symmetry = symmetry_of(best.generators)
+            symmetry = joint_symmetry_of(best.generators)
             averaged = moments.averaged(symmetry.elements)
-            tried = search(averaged, self.rng, signed=False, beyond=orbits_of(best.generators))
+            orbits = orbits_of(best.generators)
+            all_one = not orbits.any()
+            tried = search(averaged, self.rng, signed=False, beyond=None if all_one else orbits)
             found = ranked(averaged, [closest_to_identity(index, symmetry.elements) for _, index in tried])
             # A true element changes averaged moments by what noise is left of them.
-            noise = np.mean([moments.misfit(e) for e in symmetry.elements]) / (len(symmetry.elements) - 1)
+            misfits = [moments.misfit(e) for e in symmetry.elements]
+            noise = np.mean(misfits) / (len(symmetry.elements) - 1)
             before = best
             mended = [fitting(index, symmetry.elements) for _, index in found[:KEPT]]
             for index in [*(index for _, index in found[:KEPT]), *mended]:
                 larger = None
-                if averaged.misfit(index) <= MOST_NOISE * noise:
+                alike = all_one and moments.misfit(index) <= AS_NOISY * max(misfits)
+                if alike or averaged.misfit(index) <= MOST_NOISE * noise:
                     larger = self.candidate(np.concatenate([best.generators, index[None]]))
                 if larger is not None and self._is_better(larger, best, of_inputs=of_inputs):
                     best = larger
@@ -260,10 +246,10 @@ class Closing:
     def _polished(self, best: Candidate, moments: Moments) -> Candidate:
         """Exchange pairs of inputs as long as the moments fit the group better."""
         generators = best.generators
-        fit = group_fit(moments, symmetry_of(generators))
+        fit = group_fit(moments, joint_symmetry_of(generators))
         for _ in range(NEIGHBOURS):
             tried = [
-                (group_fit(moments, symmetry_of(other)), other)
+                (group_fit(moments, joint_symmetry_of(other)), other)
                 for _, other in neighbours(generators, moments, NEIGHBOURS)
             ]
             better = max(tried, key=lambda pair: pair[0], default=(-np.inf, generators))
@@ -284,7 +270,7 @@ class Closing:
 
     def _without_outliers(self, best: Candidate, moments: Moments) -> tuple[Candidate, Bool[np.ndarray, " dim"]]:
         """Set orbits aside whose moments change far more than those of others."""
-        misfit = worst_inputs(moments, symmetry_of(best.generators))
+        misfit = worst_inputs(moments, joint_symmetry_of(best.generators))
         orbits, moved = orbits_of(best.generators), moves(best.generators)
         sizes = np.bincount(orbits)
         mean = (np.bincount(orbits, misfit) / sizes)[orbits]
@@ -293,12 +279,12 @@ class Closing:
 
     def _unresolved(self, best: Candidate, moments: Moments) -> tuple[Bool[np.ndarray, " dim"], list[float]]:
         """Find orbits whose places the moments cannot tell apart, and how far behind all other exchanges are."""
-        fit = group_fit(moments, symmetry_of(best.generators))
+        fit = group_fit(moments, joint_symmetry_of(best.generators))
         bad = np.zeros(moments.dim, bool)
         gaps = []
         orbits = orbits_of(best.generators)
         for pair, other in neighbours(best.generators, moments, NEIGHBOURS):
-            gap = fit - group_fit(moments, symmetry_of(other))
+            gap = fit - group_fit(moments, joint_symmetry_of(other))
             if gap < UNRESOLVED:
                 bad |= np.isin(orbits, orbits[list(pair)])
             gaps.append((gap, pair))

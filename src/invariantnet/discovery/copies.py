@@ -18,6 +18,10 @@ from invariantnet.symmetries._orbits import signed_orbits
 LISTED = 64
 """Largest number of elements that are all used: a kernel costs as many matrix products."""
 
+LISTED_NUMBERS = 24_000
+"""Numbers of the elements of a group of many inputs with several generators that are all used: such a group is
+compared with its parts, and some elements would not do as well as all."""
+
 POWERS = 8
 """Powers of a single generator that stand for a larger cyclic group."""
 
@@ -65,23 +69,30 @@ def nothing(dim: int) -> Symmetry:
     return Symmetry(np.arange(dim)[None], np.arange(dim)[None], np.ones(1))
 
 
-def symmetry_of(generators: Indices, seed: int = 0) -> Symmetry:
+def symmetry_of(generators: Indices, seed: int = 0, most: int = LISTED) -> Symmetry:
     """Choose the elements that an average over a group uses.
 
     Args:
         generators: Index arrays, signs included.
         seed: Decides which elements stand for a large group.
+        most: Largest number of elements that are all used.
 
     Returns:
-        The symmetry: with all elements if there are at most `LISTED`, else with products of some of them.
+        The symmetry: with all elements if there are at most `most`, else with products of some of them.
     """
     try:
-        elements = close_indices(generators, LISTED, "the proposal")
+        elements = close_indices(generators, most, "the proposal")
     except TooManyElementsError:
         if len(generators) == 1:
             return _of_powers(generators[0])
         return _of_random(generators, seed)
     return Symmetry(generators, elements, np.full(len(elements), 1 / len(elements)))
+
+
+def joint_symmetry_of(generators: Indices) -> Symmetry:
+    """Choose the elements of a group of many inputs: more of them if it has several generators."""
+    most = LISTED if len(generators) == 1 else max(LISTED, LISTED_NUMBERS // generators.shape[1])
+    return symmetry_of(generators, most=most)
 
 
 def _of_powers(generator: Int64[np.ndarray, " dim"]) -> Symmetry:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from invariantnet.discovery._laplace import evidence_of_classes, evidence_of_reals
+from invariantnet.discovery.chambers import chosen_copies
 from invariantnet.discovery.copies import Symmetry, nothing, symmetry_of
 from invariantnet.discovery.predictors import (
     AnyPredictor,
@@ -62,6 +63,9 @@ class Evidence:
         dim = self.examples.x.shape[1]
         tried = [(self._of_model(model, nothing(dim)), i, model) for i, model in enumerate(candidates(dim))]
         kept = sorted(tried, key=lambda t: -t[0])[:MODELS]
+        # Labels may look like noise until a symmetry is known: the most flexible model always takes part.
+        if not any(i == 0 for _, i, _ in kept):
+            kept.append(next(t for t in tried if t[1] == 0))
         self.models: list[AnyPredictor] = [model for _, _, model in kept]
         # Labels that do not depend on the inputs have every symmetry: that model is on both sides.
         self.constant = _mean(self._by_features(np.zeros((len(self.examples), 1))).tolist())
@@ -122,9 +126,15 @@ def _features(
     if isinstance(model, PolynomialPredictor):
         found = model.features(symmetry, z)
     else:
-        found = _kernel_features(model, symmetry, z)
+        copies = chosen_copies(symmetry.generators, z)
+        found = _kernel_features(model, symmetry, z) if copies is None else _of_copies(model, copies)
     found = found - found.mean(axis=0)
     return found / np.sqrt(max(1e-12, float((found**2).sum(axis=1).mean())))
+
+
+def _of_copies(model: KernelPredictor, copies: Float64[np.ndarray, "n dim"]) -> Float64[np.ndarray, "n m"]:
+    """Features of one copy of each input, which stands for all."""
+    return _kernel_features(model, nothing(copies.shape[1]), copies)
 
 
 def _kernel_features(

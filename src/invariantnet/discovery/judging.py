@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
+from scipy.stats import norm
 
 from invariantnet.discovery._matching import Moments
-from invariantnet.discovery.copies import Symmetry, nothing, symmetry_of
+from invariantnet.discovery.copies import Symmetry, joint_symmetry_of, nothing
 from invariantnet.discovery.evalues import log_e_value, log_e_value_of_copies
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
 from invariantnet.discovery.scores import Scores
@@ -106,7 +107,7 @@ class Judge:
         """Log probability of every judged label, by predictors with the symmetry that the generators make."""
 
         def scored(tasks: list[Task]) -> Float64[np.ndarray, " labels"]:
-            symmetry = symmetry_of(generators)
+            symmetry = joint_symmetry_of(generators)
             return np.concatenate([self._score(symmetry, task) for task in tasks])
 
         return np.stack(
@@ -135,9 +136,14 @@ class Judge:
         values = [log_e_value(gains) for gains in self.gains(generators)]
         return float(np.logaddexp.reduce(values) - np.log(len(values)))
 
-    def log_e_value_of_loss(self, generators: Indices) -> float:
-        """Log e-value of the null hypothesis that the symmetry loses nothing if most examples are learned from."""
-        return log_e_value(-self.gains(generators)[-1])
+    def p_value_from_most(self, generators: Indices) -> float:
+        """P-value of the null hypothesis that the symmetry gains nothing if most examples are learned from.
+
+        Any constraint helps a predictor of few examples. A true symmetry helps all of them.
+        """
+        gains = self.gains(generators)[-1]
+        error = max(float(gains.std()), 1e-12) / len(gains) ** 0.5
+        return float(norm.sf(gains.mean() / error))
 
     def gain(self, generators: Indices) -> float:
         """Nats that the symmetry gains over none, on average over the numbers of examples to learn from."""
@@ -145,7 +151,7 @@ class Judge:
 
     def log_e_value_against_inputs(self, generators: Indices) -> float:
         """Log e-value of the null hypothesis that the inputs have the symmetry: large if they do not."""
-        return inputs_against(symmetry_of(generators), self.examples.x, self.first)
+        return inputs_against(joint_symmetry_of(generators), self.examples.x, self.first)
 
 
 def inputs_against(symmetry: Symmetry, x: Float64[np.ndarray, "n dim"], first: int) -> float:
@@ -224,9 +230,7 @@ def worst_inputs(moments: Moments, symmetry: Symmetry) -> Float64[np.ndarray, " 
     singles = np.concatenate([moments.even, moments.odd])
     total = np.zeros(moments.dim)
     for element, weight in zip(symmetry.elements, symmetry.weights, strict=True):
-        to, sign = element % moments.dim, np.where(element < moments.dim, 1.0, -1.0)
-        moved = moments.pairs[:, to][:, :, to] * np.outer(sign, sign)
-        total += weight * ((moments.pairs - moved) ** 2).sum(axis=(0, 2))
+        total += weight * ((moments.pairs - moments.moved_pairs(element)) ** 2).sum(axis=(0, 2))
     count = len(moments.pairs) * moments.dim
     return total / max(1, count) if len(singles) else total
 

@@ -5,14 +5,20 @@ from jaxtyping import Bool, Float64, Int64, Shaped
 
 from invariantnet.discovery._matching import Moments
 
-BINS = 6
-"""Most parts into which real labels are cut: each still holds enough examples for a covariance."""
+BINS = 3
+"""Most parts into which real labels are cut: covariances of more parts are noisy."""
 
 SMALLEST_PART = 12
 """Examples of a class below which it joins the other rare ones: fewer give no useful covariance."""
 
+FEW_VALUES = 8
+"""Values up to which squares of inputs count too: whether a field of a board is taken, by either side."""
+
 RAREST = 20
 """Examples in which an input has to differ from its usual value: from fewer, its place cannot be told."""
+
+SMALLEST_NOISE = 0.01
+"""Share of the noise of independent normal inputs that covariances have at least; for a few values it can be 0."""
 
 ROOM = 2.0
 """Factor above and below `RAREST` within which the widest gap between inputs is the border."""
@@ -37,7 +43,7 @@ def parts_of(y: Shaped[np.ndarray, " n"], *, classes: bool) -> list[Int64[np.nda
 
 
 def moments_given_labels(x: Float64[np.ndarray, "n dim"], parts: list[Int64[np.ndarray, "_"]]) -> Moments:
-    """Means, variances and covariances of the inputs in each part, in units of their sampling noise.
+    """Means, variances and covariances of the inputs, in each part and in all, in units of their sampling noise.
 
     Inputs are divided by the root of their standard deviation: in their own units, inputs that vary little
     would not count; divided by all of it, they would count as much as inputs that vary a lot, noise included.
@@ -52,15 +58,30 @@ def moments_given_labels(x: Float64[np.ndarray, "n dim"], parts: list[Int64[np.n
     spread = x.std(axis=0)
     typical = float(np.exp(np.log(spread).mean()))
     z = x / np.sqrt(spread * typical)
-    even, odd, pairs = [_row(spread, spread / np.sqrt(2 * len(x)))], [_mean_row(x)], []
+    even, odd = [_row(spread, spread / np.sqrt(2 * len(x)))], [_mean_row(x)]
+    squares = [_covariances((z - z.mean(axis=0)) ** 2)] if _few_values(x) else []
+    pairs = [_covariances(z)] if len(parts) > 1 else []
     for part in parts:
-        inside = z[part]
-        odd.append(_mean_row(inside))
-        covariance = np.cov(inside.T, bias=True).reshape(x.shape[1], x.shape[1])
-        variance = np.diag(covariance)
-        noise = (np.outer(variance, variance) + covariance**2) / len(part)
-        pairs.append(covariance / np.sqrt(noise.mean() + 1e-300))
-    return Moments(np.stack(even), np.stack(odd), np.stack(pairs) / np.sqrt(2))
+        odd.append(_mean_row(z[part]))
+        pairs.append(_covariances(z[part]))
+    return Moments(np.stack(even), np.stack(odd), np.stack(squares + pairs) / np.sqrt(2), len(squares))
+
+
+def _few_values(x: Float64[np.ndarray, "n dim"]) -> bool:
+    """Whether inputs take few values, but more than two: then squares say which of them occur together."""
+    counts = [len(np.unique(column)) for column in x.T]
+    return max(counts) <= FEW_VALUES and float(np.median(counts)) > 2
+
+
+def _covariances(z: Float64[np.ndarray, "n dim"]) -> Float64[np.ndarray, "dim dim"]:
+    """Covariances in units of their sampling noise, which products of the values themselves tell."""
+    centred = z - z.mean(axis=0)
+    squared = centred**2
+    covariance = centred.T @ centred / len(z)
+    noise = float((squared.T @ squared / len(z) - covariance**2).mean())
+    variance = np.diag(covariance)
+    least = SMALLEST_NOISE * float(np.outer(variance, variance).mean())
+    return covariance / np.sqrt(max(noise, least) / len(z) + 1e-300)
 
 
 def inputs_that_vary(x: Float64[np.ndarray, "n dim"]) -> Bool[np.ndarray, " dim"]:

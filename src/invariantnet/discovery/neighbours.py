@@ -9,7 +9,7 @@ from jaxtyping import Int64
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.judging import moves
 from invariantnet.discovery.ranking import exchange_misfits
-from invariantnet.symmetries._closure import Indices, extend
+from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices, extend
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group
 
@@ -125,6 +125,15 @@ def conjugate(index: Int64[np.ndarray, " dim"], by: Int64[np.ndarray, " dim"]) -
     dim = len(index)
     wide = extend(by)
     return np.argsort(wide)[extend(index)[wide]][:dim]
+
+
+def contains(larger: Int64[np.ndarray, "n dim"], smaller: Int64[np.ndarray, "m dim"], most: int = 4096) -> bool:
+    """Whether a group that can be listed holds all of some generators."""
+    try:
+        elements = {element.tobytes() for element in close_indices(larger, most, "the group")}
+    except TooManyElementsError:
+        return False
+    return all(generator.tobytes() in elements for generator in smaller)
 
 
 def same_group(one: Int64[np.ndarray, "n dim"], other: Int64[np.ndarray, "m dim"]) -> bool:

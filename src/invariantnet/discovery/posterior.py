@@ -14,6 +14,7 @@ from jaxtyping import Float64, Int64
 
 from invariantnet.discovery._beam import beam_search
 from invariantnet.discovery._matching import Moments
+from invariantnet.discovery.chambers import even_signs
 from invariantnet.discovery.closure import closure, orbits_of_pairs
 from invariantnet.discovery.evidence import Evidence
 from invariantnet.discovery.gradients import moments_of_gradients
@@ -94,6 +95,9 @@ class Posterior:
         examples = self.evidence.examples
         for proposal in propose(examples, self.evidence.best, self.rng, signed=signed):
             self.weigh(proposal)
+        dim = examples.x.shape[1]
+        if signed and dim > 1:
+            self.weigh(Proposal(even_signs(dim), "inputs", "signs", 0.0))
         moments = moments_of_gradients(examples, self.evidence.best, self.rng)
         if moments is None or not self.weighed:
             return

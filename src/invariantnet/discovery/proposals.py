@@ -11,7 +11,17 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from invariantnet.discovery._beam import beam_search
-from invariantnet.discovery._matching import Limits, Moments, anchored, as_start, improve, match, starts
+from invariantnet.discovery._matching import (
+    Limits,
+    Moments,
+    anchored,
+    as_start,
+    improve,
+    match,
+    square_distances,
+    starts,
+)
+from invariantnet.discovery._tabu import Tabu
 from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
@@ -19,7 +29,6 @@ from invariantnet.discovery.ranking import (
     exchange_misfits,
     first_of_each_kind,
     ranked,
-    square_distances,
     without_powers,
 )
 from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices
@@ -28,8 +37,9 @@ FEW_INPUTS = 16
 """Inputs up to which groups are weighed on all labels, and every pair is tried: which permutation brings one
 input to the place of another?"""
 
-STARTS = 40
-"""Random starts of the search among many inputs, with an anchor each: a pair of inputs that look alike."""
+STARTS, MORE_STARTS = 40, 160
+"""Random starts of the search among many inputs, with an anchor each: a pair of inputs that look alike. There are
+more where they are cheap."""
 
 ALIKE = 6
 """Inputs most alike to a given one, among which an anchor is drawn."""
@@ -52,11 +62,17 @@ LARGEST_JOIN = 4096
 SIGN_FITS = 1.5
 """Misfit up to which a change of sign fits: 1 is what noise makes of a true one."""
 
-IMPROVED = 12
+IMPROVED, MORE_IMPROVED = 12, 40
 """Best permutations among many inputs that are searched again, from their best part."""
 
-PATIENCE = 4
+PATIENCE, MORE_PATIENCE = 4, 8
 """Attempts without success after which a permutation is left as it is."""
+
+EXCHANGED, EXCHANGES = 16, 200
+"""Best permutations that are improved by exchanges of two images, and how many exchanges."""
+
+CHEAP = 100
+"""Inputs up to which a start takes milliseconds."""
 
 Source = Literal["inputs", "predictions"]
 """Moments of inputs given labels, or of the gradients of a predictor."""
@@ -96,14 +112,33 @@ def propose(past: Labelled, predictor: AnyPredictor, rng: np.random.Generator, *
     Returns:
         The proposals, each group once.
     """
-    of_inputs = moments_given_labels(past.x, parts_of(past.y, classes=past.classes is not None))
-    found = _from_moments(of_inputs, "inputs", rng)
-    of_gradients = moments_of_gradients(past, predictor, rng)
-    if of_gradients is not None:
-        found += _from_moments(of_gradients, "predictions", rng)
+    moments = moments_by_source(past, predictor, rng)
+    found = [proposal for source, own in moments.items() for proposal in _from_moments(own, source, rng)]
     if signed:
-        found += sign_changes(of_inputs)
+        found += sign_changes(moments["inputs"])
     return _distinct(found)
+
+
+def moments_by_source(past: Labelled, predictor: AnyPredictor, rng: np.random.Generator) -> dict[Source, Moments]:
+    """Measure what a symmetry leaves alone.
+
+    A symmetry of inputs and labels leaves the gradients of a predictor alone too. Among few inputs, the two
+    sources are kept apart, because a prior pays for every proposal.
+
+    Args:
+        past: Examples.
+        predictor: A predictor without symmetry.
+        rng: Source of randomness.
+
+    Returns:
+        Moments of inputs given labels, and of gradients unless there are too many inputs.
+    """
+    of_inputs = moments_given_labels(past.x, parts_of(past.y, classes=past.classes is not None))
+    of_gradients = moments_of_gradients(past, predictor, rng)
+    if of_gradients is None:
+        return {"inputs": of_inputs}
+    few = of_inputs.dim <= FEW_INPUTS
+    return {"inputs": of_inputs if few else of_inputs.and_also(of_gradients), "predictions": of_gradients}
 
 
 def sign_changes(moments: Moments) -> list[Proposal]:
@@ -154,8 +189,14 @@ def search(
     tried = list(_attempts(moments, rng, signed=signed, beyond=beyond))
     best = ranked(moments, [index for _, index in tried])
     limits = {index.tobytes(): within for within, index in tried}
-    improved = [improve(moments, limits[index.tobytes()], index, rng, PATIENCE) for _, index in best[:IMPROVED]]
-    return without_powers(ranked(moments, improved + [index for _, index in best]))
+    count, patience = (MORE_IMPROVED, MORE_PATIENCE) if dim <= CHEAP else (IMPROVED, PATIENCE)
+    improved = [improve(moments, limits[index.tobytes()], index, rng, patience) for _, index in best[:count]]
+    found = ranked(moments, improved + [index for _, index in best])
+    if dim <= CHEAP:
+        tabu = Tabu(moments, rng)
+        exchanged = [tabu.improved(index, EXCHANGES) for _, index in found[:EXCHANGED]]
+        found = ranked(moments, exchanged + [index for _, index in found])
+    return without_powers(found)
 
 
 def _attempts(
@@ -165,7 +206,7 @@ def _attempts(
     dim = moments.dim
     for i, j, negative in _anchors(moments, rng, signed=signed, beyond=beyond):
         limits = Limits.one_moves(dim, i, j, negative=negative, signed=signed)
-        first = starts(limits, rng, 1)[0] if negative else anchored(moments, i, j, limits)
+        first = starts(limits, rng, 1)[0] if negative else anchored(moments, i, j, limits, rng)
         yield limits, match(moments, limits, first)
     if beyond is None:
         everything = Limits.all_move(dim, signed=signed)
@@ -180,12 +221,12 @@ def _anchors(
     dim = moments.dim
     own = moments.pairs[:, np.arange(dim), np.arange(dim)]
     profile = np.concatenate([moments.even, np.abs(moments.odd), np.abs(moments.pairs).sum(axis=2), own])
-    distance = square_distances(profile.T)
+    distance = square_distances(profile.T, profile.T)
     np.fill_diagonal(distance, np.inf)
     if beyond is not None:
         distance[beyond[:, None] == beyond] = np.inf
     found = []
-    for _ in range(STARTS):
+    for _ in range(MORE_STARTS if dim <= CHEAP else STARTS):
         i = int(rng.integers(dim))
         nearest = np.argsort(distance[i], kind="stable")[:ALIKE]
         found.append((i, int(rng.choice(nearest)), signed and rng.random() < 0.5))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from invariantnet.discovery._matching import Moments
+from invariantnet.discovery._matching import Moments, square_distances
 from invariantnet.symmetries._closure import extend
 
 
@@ -79,9 +79,9 @@ def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
     """Misfit of the exchange of any two inputs."""
     dim = moments.dim
     singles = np.concatenate([moments.even, moments.odd])
-    loss = 2 * square_distances(singles.T)
+    loss = 2 * square_distances(singles.T, singles.T)
     for matrix in moments.pairs:
-        whole = 4 * square_distances(matrix)
+        whole = 4 * square_distances(matrix, matrix)
         diagonal = np.diag(matrix)
         # The entries within the pair are exchanged with one another.
         own = (diagonal[:, None] - matrix) ** 2 + (matrix - diagonal[None, :]) ** 2
@@ -89,9 +89,3 @@ def exchange_misfits(moments: Moments) -> Float64[np.ndarray, "dim dim"]:
     count = 2 * len(singles) + (dim**2 - (dim - 2) ** 2) * len(moments.pairs)
     np.fill_diagonal(loss, 0.0)
     return loss.clip(0) / count
-
-
-def square_distances(rows: Float64[np.ndarray, "dim k"]) -> Float64[np.ndarray, "dim dim"]:
-    """Squared distances between all rows."""
-    squares = (rows**2).sum(axis=1)
-    return (squares[:, None] + squares - 2 * rows @ rows.T).clip(0)

@@ -58,6 +58,7 @@ class Discovery:
         examples: Number of examples.
         judged: Number of labels that judged.
         alpha: Level of the tests.
+        room: Whether a larger group may hold, because most inputs look like one of another orbit.
     """
 
     group: Group
@@ -72,6 +73,7 @@ class Discovery:
     examples: int
     judged: int
     alpha: float
+    room: bool = False
 
     @property
     def generators(self) -> Int64[np.ndarray, "generators dim"]:
@@ -86,7 +88,7 @@ class Discovery:
     @property
     def exact(self) -> bool:
         """Whether the verdict calls the group exactly right."""
-        return self.found and self.exact_probability >= SURE
+        return self.found and self.exact_probability >= SURE and not self.room
 
     @property
     def verdict(self) -> str:
@@ -104,6 +106,11 @@ class Discovery:
                 f"Among the groups that were proposed, it is exactly this one with probability "
                 f"{self.exact_probability:.3f}; a larger one that no proposal contained may hold too."
             )
+        elif self.room and self.exact_probability >= SURE:
+            words.append(
+                "At least this group holds. It need not be all: most inputs look like one of another orbit, so a "
+                "larger group may hold that no proposal contained."
+            )
         else:
             words.append(
                 f"It need not be exactly this group (probability {self.exact_probability:.2f}): a similar one "
@@ -111,6 +118,8 @@ class Discovery:
             )
         if self.of_inputs:
             words.append("Inputs have it too: nothing tells them from their copies.")
+            if self.test == "unseen labels":
+                words.append("Labels alone may have more, which inputs do not have.")
         else:
             words.append("Only the labels have it: inputs can be told from their copies.")
         return words

@@ -5,22 +5,21 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from scipy.stats import false_discovery_control
 
 from invariantnet._system.progress import Update, meter
 from invariantnet.choices import Task
-from invariantnet.discovery._matching import Moments
+from invariantnet.discovery.candidates import REJECTED, Closed
 from invariantnet.discovery.checking import checked
-from invariantnet.discovery.closing import REJECTED, Closed, Closing
+from invariantnet.discovery.closing import Closing
 from invariantnet.discovery.columns import Columns, columns_of
 from invariantnet.discovery.copies import symmetry_of
 from invariantnet.discovery.evalues import e_bh
 from invariantnet.discovery.evidence import MOST_EXAMPLES, Evidence
-from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.judging import Judge, inputs_against
-from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.posterior import Posterior
 from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
-from invariantnet.discovery.proposals import FEW_INPUTS, Proposal, Source, propose
+from invariantnet.discovery.proposals import FEW_INPUTS, Proposal, moments_by_source, propose
 from invariantnet.discovery.result import Discovery, Tested
 from invariantnet.discovery.scores import Scores, scores_of
 from invariantnet.inference.cache import ScoreCache
@@ -174,7 +173,8 @@ class _Search:
         for i, proposal in enumerate(proposals):
             self.update(0.2 + 0.5 * i / len(proposals), f"testing {i + 1} of {len(proposals)} proposals")
             values.append(self.judge.log_e_value(proposal.generators))
-        accepted = e_bh(values, self.alpha, [p.weight for p in proposals]) & ~self._losing(proposals)
+        accepted = e_bh(values, self.alpha, [p.weight for p in proposals])
+        accepted[accepted] = self._gain_from_most([p for p, yes in zip(proposals, accepted, strict=True) if yes])
         weight = sum(p.weight for p in proposals)
         tested = tuple(
             Tested(
@@ -188,17 +188,13 @@ class _Search:
         self.update(0.7, "choosing among what passed")
         return self._discovery(self._close(proposals, accepted), nothing, columns)
 
-    def _losing(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
-        """Whether a proposal gains from few examples, but is seen to lose with many: then it is no symmetry."""
-        losses = [self.judge.log_e_value_of_loss(p.generators) for p in proposals]
-        return np.array(losses) >= -np.log(self.alpha)
+    def _gain_from_most(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
+        """Whether proposals gain where most examples are learned from, by Benjamini's and Hochberg's procedure."""
+        values = [self.judge.p_value_from_most(p.generators) for p in proposals]
+        return np.asarray(false_discovery_control(values) <= self.alpha) if values else np.zeros(0, bool)
 
     def _close(self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"]) -> Closed:
-        parts = parts_of(self.examples.y, classes=self.examples.classes is not None)
-        moments: dict[Source, Moments] = {"inputs": moments_given_labels(self.examples.x, parts)}
-        gradients = moments_of_gradients(self.examples, self.predictor, self.rng)
-        if gradients is not None:
-            moments["predictions"] = gradients
+        moments = moments_by_source(self.examples, self.predictor, self.rng)
         closing = Closing(self.judge, moments, self.rng)
         passed = [p for p, yes in zip(proposals, accepted, strict=True) if yes]
         return closing.close(passed)
@@ -212,6 +208,7 @@ class _Search:
             of_inputs=closed.of_inputs,
             log_e_value_against_inputs=self.judge.log_e_value_against_inputs(closed.generators),
             set_aside=columns.set_aside(closed.unclear),
+            room=closed.room,
         )
 
 
