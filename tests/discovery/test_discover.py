@@ -37,7 +37,8 @@ def test_the_turn_behind_scrambled_digits_is_found():
     assert found.log_e_value > 10
     assert found.of_inputs
     assert "cyclic of order 4" in str(found)
-    sure = replace(found, exact_probability=0.99)
+    assert "At least this group holds." in replace(found, exact_probability=0.99, room=True).verdict
+    sure = replace(found, exact_probability=0.99, room=False)
     assert "Among the groups that were proposed, it is exactly this one" in sure.verdict
     assert "a larger one that no proposal contained may hold too" in sure.verdict
     assert "It is exactly this group with probability 0.990." in replace(sure, test="all labels").verdict
