@@ -34,6 +34,18 @@ MixtureKind = Literal["point", "dirichlet", "neurons"]
 MixtureMethod = Literal["variational", "nuts"]
 """How the posterior over π is found: by fitting a Dirichlet to it, or by sampling it."""
 
+Identity = Literal["paper", "full"]
+"""What the branch without symmetry of the paper's layer sees: the first inputs, as printed, or all of them."""
+
+Basis = Literal["orthonormal", "indicator"]
+"""How long the rows of V are in the paper's layer."""
+
+Draw = Literal["batch", "neuron"]
+"""How many draws of π one forward pass of the paper's layer uses."""
+
+Parametrisation = Literal["simplex", "logits"]
+"""The coordinates in which the density of π is maximised."""
+
 
 def require_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Refuse a word that selects nothing.

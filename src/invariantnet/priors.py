@@ -4,15 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Parametrisation = Literal["simplex", "logits"]
-"""The coordinates in which a density is maximised."""
+from invariantnet.choices import Parametrisation
+
 LARGEST_ALPHA = 1e30
 """Largest parameter, and the inverse of the smallest: beyond, densities leave single precision."""
 

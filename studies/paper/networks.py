@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from invariantnet._system.torch_state import seeded
+from invariantnet.choices import Basis, Draw, Identity, Parametrisation
 from invariantnet.data import Dataset
 from invariantnet.data.examples import Examples
 from invariantnet.nn import cnn, invariant_net, mlp
-from invariantnet.nn.invariant import Basis, Draw, Identity
-from invariantnet.priors import Dirichlet, Parametrisation, as_prior
+from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.symmetries import lookup as catalogue
 from invariantnet.training.config import Training
 from invariantnet.training.loop import log_probabilities, train

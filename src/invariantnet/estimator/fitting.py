@@ -113,7 +113,6 @@ class Fitter(NetworkMaker):
                 compared.examples,
                 config=config,
                 likelihood=self.likelihood,
-                alpha=self._alpha,
                 seed=seed,
                 records=Records(
                     cache,
@@ -122,6 +121,7 @@ class Fitter(NetworkMaker):
                     self._class_names,
                     compared.predict_moved,
                     compared.planned,
+                    self._alpha,
                 ),
             )
 

@@ -49,6 +49,8 @@ class Records:
         class_names: Names of the classes.
         predict_moved: Predicts inputs that are moved by a symmetry, where examples are not what symmetries act on.
         planned: Networks that earlier races with the same cache have planned; those of this race are added.
+        alpha: Parameters of the Dirichlet prior over symmetries; a single one gives `trivial` half of the
+            probability, and all other kinds equal shares of the rest.
     """
 
     cache: ScoreCache | None = None
@@ -57,6 +59,7 @@ class Records:
     class_names: Sequence[str] | None = None
     predict_moved: PredictMoved = predict_moved
     planned: set[NetworkKey] = field(default_factory=set)
+    alpha: float | Sequence[float] = 1.0
 
 
 def gather_evidence(
@@ -66,7 +69,6 @@ def gather_evidence(
     *,
     config: Evidence,
     likelihood: Likelihood | None = None,
-    alpha: float | Sequence[float] = 1.0,
     seed: int = 0,
     records: Records | None = None,
 ) -> SymmetryPosterior:
@@ -78,8 +80,6 @@ def gather_evidence(
         examples: The data, in any order.
         config: How the evidence is gathered.
         likelihood: Log density of the targets; classes by default.
-        alpha: Parameters of the Dirichlet prior over symmetries; a single one gives `trivial` half of the
-            probability, and all other kinds equal shares of the rest.
         seed: Decides the order of the examples and every network.
         records: What is known beforehand and told on the way; nothing by default.
 
@@ -90,8 +90,8 @@ def gather_evidence(
     order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))
     symmetries = list(dict.fromkeys(h.symmetry for h in hypotheses))
     names = [s.name for s in symmetries]
-    log_prior = log_prior_of(alpha, len(symmetries))
-    if not isinstance(alpha, Sequence):
+    log_prior = log_prior_of(records.alpha, len(symmetries))
+    if not isinstance(records.alpha, Sequence):
         log_prior = log_prior_of_kinds(names)
     contest = Contest(symmetries, hypotheses, log_prior)
     scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved)

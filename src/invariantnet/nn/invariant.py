@@ -2,14 +2,14 @@ r"""The paper's probabilistic input layer, $W = A^\top (V + I p_{q+1})$."""
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from invariantnet.choices import require_choice
+from invariantnet.choices import Basis, Draw, Identity, require_choice
 from invariantnet.nn.mixture import Mixture
 from invariantnet.priors import Dirichlet, as_prior
 from invariantnet.symmetries.group import Group
@@ -21,12 +21,6 @@ COLDEST = 1e-6
 """Lowest temperature of the Gumbel-Softmax: below, logits over it overflow single precision."""
 ROUNDING = 1e-6
 """By how much the sum of given probabilities may differ from 1."""
-Identity = Literal["paper", "full"]
-"""What the branch without symmetry sees: the first inputs, as printed, or all of them."""
-Basis = Literal["orthonormal", "indicator"]
-"""How long the rows of V are."""
-Draw = Literal["batch", "neuron"]
-"""How many draws of π one forward pass uses."""
 
 
 class InvariantLinear(Mixture):
