@@ -39,7 +39,10 @@ def test_the_smaller_network_has_the_same_weights_and_less_symmetry(fitted, tmp_
     inputs = torch.from_numpy(x)
     assert check_invariance(smaller.network_, smaller.symmetry_, inputs) < 1e-5
     assert check_invariance(smaller.network_, turned, inputs) > 1e-5
-    assert "invariant to rot180 instead of d4" in smaller.restriction_
+    said = (
+        "invariant to half turns (rot180) instead of quarter turns and mirror images (d4), with the same weights"
+    )
+    assert said in smaller.restriction_
     assert "2 instead of 8 copies" in smaller.restriction_
     assert "of 80 predictions change" in smaller.restriction_
     smaller.save(tmp_path)

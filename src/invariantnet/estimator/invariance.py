@@ -5,7 +5,9 @@ from torch import Tensor, nn
 from invariantnet.data.arrays import DiskArray, read
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn import Ensemble, Symmetrized
+from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.deviation import Deviation, affordable_positions, deviation
+from invariantnet.symmetries.plain import both_names
 from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.loop import predict
 
@@ -61,7 +63,8 @@ def restricted(network: nn.Module, symmetry: AnySymmetry) -> nn.Module:
 
 def restriction_words(whole: AnySymmetry, part: AnySymmetry) -> str:
     """Say what changes when a network is restricted to a part of its symmetry."""
+    now = both_names(part.name) if part.name == TRIVIAL else f"invariant to {both_names(part.name)}"
     return (
-        f"invariant to {part.name} instead of {whole.name}, with the same weights: {part.copies:,} instead of "
+        f"{now} instead of {both_names(whole.name)}, with the same weights: {part.copies:,} instead of "
         f"{whole.copies:,} copies of an input; inputs that only {whole.name} relates may get different predictions"
     )
