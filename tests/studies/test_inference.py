@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("annotations_unchecked")
     ("family", "truth", "n"),
     [
         ("signs", "sign", 600),
-        ("channels", "channels", 600),
+        ("channels", "channels", 1000),
         ("sets", "permutations", 600),
         ("sequences", "reversal", 1500),
         ("sets", "trivial", 600),
