@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 SECONDS = 0.5
-"""Time between two looks at whether the parent process still runs."""
+"""Time between two looks at whether the parent process still runs: short for a person, and no load."""
 
 
 def watched(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from invariantnet.estimator.stored import Backbone
 from invariantnet.nn import Pretrained
 
 LONGEST_FAULT = 300
-"""Characters of the user's own error that a message repeats."""
+"""Characters of the user's own error that a message repeats: about four lines."""
 
 
 def resolve_backbone(name: str) -> str | Backbone:

@@ -65,10 +65,10 @@ AS_GOOD = 0.01
 """Share of the gain within which candidates count as equally good, so that the smallest group is taken."""
 
 JOINED = 8
-"""Candidates that may join the best one in each round: the best others."""
+"""Candidates that may join the best one in each round, the best others: every join costs a fit."""
 
 ALTERNATIVES = 24
-"""Candidates that share the probability at most: the ones that predict best."""
+"""Candidates that share the probability at most, the ones that predict best: further ones have next to none."""
 
 TEMPER = 0.5
 """Factor of log weights before they become probabilities: numbers of examples to learn from share their labels."""

@@ -33,7 +33,7 @@ from invariantnet.symmetries._closure import Indices
 from invariantnet.symmetries._orbits import signed_orbits
 
 CENTRES = 120
-"""Inputs at which functions of a kernel are centred: as many features."""
+"""Inputs at which functions of a kernel are centred: as many features, and a fit takes their cube."""
 
 MODELS = 3
 """Models that symmetries are compared with: those with the most evidence without symmetry."""

@@ -10,7 +10,7 @@ from invariantnet.discovery.copies import nothing
 from invariantnet.discovery.predictors import AnyPredictor, Function, Labelled
 
 PROBES = 300
-"""Inputs at which gradients are taken."""
+"""Inputs at which gradients are taken: their second moments are then known to about 6 %."""
 
 FITS = 4
 """Predictors, each without one of as many parts of the examples; their differences tell the noise."""

@@ -20,7 +20,7 @@ GROWTH = 3
 have to do; predictors of many examples tell best whether it is true."""
 
 BLOCKS = 24
-"""Blocks of labels at most, each with predictors of its own."""
+"""Blocks of labels at most, each with predictors of its own: every block costs a fit of each proposal."""
 
 REPEATS = 3
 """Predictors of each block, of different examples, whose scores are averaged; one where most examples are learned
@@ -33,7 +33,7 @@ FEWEST_LEARNED = 15
 """Examples that a predictor learns from at least; and not fewer than there are inputs, within reason."""
 
 MOST_JUDGED = 2000
-"""Labels that are judged at most."""
+"""Labels that are judged at most: symmetries that gain anything much have passed by then."""
 
 CORRELATED = 10.0
 """Moments that count as one, because they are correlated with one another."""

@@ -10,7 +10,7 @@ from invariantnet.discovery.structure import describe
 from invariantnet.symmetries.group import Group
 
 SURE = 0.95
-"""Probability from which a verdict calls the group exact."""
+"""Probability from which a verdict calls the group exact: then one in twenty may be wrong, as is asked for."""
 
 Test = Literal["all labels", "unseen labels"]
 """Groups are weighed on all labels against their prior, or proposed on one half and tested on the other."""

@@ -9,7 +9,7 @@ from invariantnet.symmetries._closure import extend
 from invariantnet.symmetries.group import Group
 
 LISTED = 10_000
-"""Largest group whose elements are looked at one by one."""
+"""Largest group whose elements are looked at one by one, which takes about a second."""
 
 
 def describe(group: Group) -> str:

@@ -12,11 +12,11 @@ from invariantnet.symmetries.catalogue import TRIVIAL
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 """Parts of numeric targets, by their size."""
 FEW = 1 / 3
-"""Share of the classes that counts as few."""
+"""Share of the classes that counts as few: three of ten digits."""
 MOST_OF_IT = 0.8
 """Share of a loss that a few classes must make before they are named."""
 CLEAR = 2.0
-"""Standard errors by which a class must lose before it is named."""
+"""Standard errors by which a class must lose before it is named: chance does that to one in forty."""
 CLEAR_IN_SPITE = 3.0
 """Standard errors by which some class must lose before a symmetry that wins in all is refuted: among ten classes,
 chance alone does this in about one of a hundred verdicts."""

@@ -38,7 +38,7 @@ RATE = 0.03
 """Adam's first learning rate for log β; it falls to 0 over all steps, so that the last draws hardly move β."""
 
 DRAWS = 16
-"""Draws of π that each step averages over."""
+"""Draws of π that each step averages over: they make its gradient a quarter as noisy."""
 
 ROUNDS = 50
 """Rounds of expectation maximisation that find where Adam starts."""

@@ -28,7 +28,7 @@ SHORTEST_SEQUENCE = 16
 """Length from which on convolutions along a sequence compete: shorter ones are mostly tables."""
 
 SMALLEST_IMAGE = 8
-"""Pixels of the shorter side from which on convolutions compete."""
+"""Pixels of the shorter side from which on convolutions compete: halved twice, two are left."""
 
 NATIVE_FROM, MOST_LISTED, MOST_ORDERS = 17, 24, 120
 """Elements from which on networks compete that need no copies, where one is known; and elements up to which each

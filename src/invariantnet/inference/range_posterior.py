@@ -10,7 +10,7 @@ from invariantnet.symmetries.families import Family
 from invariantnet.symmetries.ranges import AnySymmetry, Range
 
 CREDIBLE = 0.95
-"""Probability of the interval."""
+"""Probability of the interval, as is usual."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ COPIES_IN_A_PART = 512
 COMPONENTS = 64
 """Numbers that stand for a copy in the comparison: principal components of features, the same for all copies."""
 SAMPLE = 2000
-"""Copies that the principal components are taken from."""
+"""Copies that the principal components are taken from: thirty times as many as there are components."""
 
 FEATURES = "features"
 """Name of the tensor in each file."""

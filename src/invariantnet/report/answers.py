@@ -18,7 +18,7 @@ from invariantnet.training.loop import predict
 Estimator = InvariantClassifier | InvariantRegressor
 
 LONGEST_NAME = 80
-"""Characters of a class' name that are shown."""
+"""Characters of a class' name that are shown: two lines of a phone."""
 BINS = 10
 """Groups of predictions by their probability, for the calibration."""
 COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -28,7 +28,7 @@ from invariantnet.symmetries.ranges import AnySymmetry, Range
 SHOWN = 8
 """Examples on the page: of as many classes, and as many doubtful ones."""
 COPIES = 8
-"""Copies of each example on the page."""
+"""Copies of each example on the page: one for each element of the largest group of images."""
 MOST_CONFUSED = 20
 """Classes of a confusion matrix that fits on a page."""
 

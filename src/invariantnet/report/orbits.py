@@ -9,7 +9,7 @@ import numpy as np
 from invariantnet.symmetries.group import Group
 
 SIDE = 16
-"""Side of the square of one input, in pixels."""
+"""Side of the square of one input, in pixels: 28 in a row are 448."""
 
 MOST_IN_A_ROW = 32
 """Squares in a row of inputs that have no geometry."""
