@@ -230,7 +230,7 @@ def native_models(part: Group) -> tuple[Model, ...]:
 
 
 def copies_are_listed(symmetry: AnySymmetry, part: Group | None) -> bool:
-    """Whether models compete that make copies of an input, beside those that need none.
+    """Whether models that make copies of an input compete beside the exact ones, which need none.
 
     Args:
         symmetry: A candidate.
