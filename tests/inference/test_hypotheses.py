@@ -82,7 +82,7 @@ def test_two_different_groups_of_one_name_are_refused():
 @pytest.mark.parametrize("shape", [(28, 28), (3, 16, 16)])
 def test_too_many_joins_are_refused_before_large_groups_are_joined(shape, monkeypatch):
     joined = []
-    monkeypatch.setattr(hypotheses_module, "join", lambda a, b: joined.append((a, b)) or join(a, b))
+    monkeypatch.setattr(hypotheses_module, "join", lambda a, b, known: joined.append((a, b)) or join(a, b, known))
     with pytest.raises(ValueError, match="more than 32 symmetries"):
         with_joins(symmetries_for(shape))
     assert all(g.can_list_elements for pair in joined for g in pair)

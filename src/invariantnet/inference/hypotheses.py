@@ -276,7 +276,9 @@ def with_joins(
         candidate = waiting.pop(0)
         found.append(candidate)
         for other in found[1:-1] if closed else ():
-            add(join(*sorted((candidate, other), key=rank)))
+            known = [g for g in (*found, *waiting) if isinstance(g, Group)]
+            smaller, larger = sorted((candidate, other), key=rank)
+            add(join(smaller, larger, known))
     return sorted(found, key=rank)
 
 

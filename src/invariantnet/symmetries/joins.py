@@ -17,12 +17,14 @@ WITHOUT_JOIN = (
 """What a user can do about a join that is too large."""
 
 
-def generated_by(groups: Sequence[Group], name: str) -> Group:
+def generated_by(groups: Sequence[Group], name: str, inside: Group | None = None) -> Group:
     """Make the smallest group that contains all of `groups`.
 
     Args:
         groups: Groups that act on inputs of one length.
         name: Name of the new group.
+        inside: A group that contains them all, and that they may generate. By Lagrange's theorem they do as soon
+            as more than half of its elements are found, so it is not listed again.
 
     Returns:
         The group. Matrices and index arrays together make matrices.
@@ -37,19 +39,39 @@ def generated_by(groups: Sequence[Group], name: str) -> Group:
         )
     shapes = {g.shape for g in groups}
     shape = shapes.pop() if len(shapes) == 1 else None
+    if inside is not None and inside.order // 2 <= _most_listed(groups):
+        try:
+            return replace(_listed(groups, name, inside.order // 2), shape=shape)
+        except TooManyElementsError:
+            return inside
+    make = _of_matrices if any(g.is_matrix_group for g in groups) else _of_indices
+    return replace(make(groups, name), shape=shape)
+
+
+def _most_listed(groups: Sequence[Group]) -> int:
+    size = max(g.generators[0].size for g in groups)
+    return min(MAX_ORDER, most_elements(size)) if all(g.can_list_elements for g in groups) else 0
+
+
+def _listed(groups: Sequence[Group], name: str, most: int) -> Group:
     if any(g.is_matrix_group for g in groups):
-        return replace(_of_matrices(groups, name), shape=shape)
-    can_list = all(g.can_list_elements for g in groups)
-    generators = np.concatenate([g.generators for g in groups])
-    return replace(_of_indices(generators, name, can_list=can_list), shape=shape)
+        matrices = np.concatenate([g.matrix_generators() for g in groups])
+        return Group.from_matrices(matrices, name, max_order=most)
+    indices = _generators(groups)
+    return Group(name, indices, known_elements=close_indices(indices, most, name))
 
 
-def _of_indices(generators: Indices, name: str, *, can_list: bool) -> Group:
-    distinct = np.unique(generators, axis=0)
-    if can_list:
+def _generators(groups: Sequence[Group]) -> Indices:
+    """Index arrays that generate the join, each once, of groups that are close to signed permutations."""
+    indices = [found for g in groups if (found := g.index_generators()) is not None]
+    return np.unique(np.concatenate(indices), axis=0)
+
+
+def _of_indices(groups: Sequence[Group], name: str) -> Group:
+    if all(g.can_list_elements for g in groups):
         with contextlib.suppress(TooManyElementsError):
-            return Group(name, distinct, known_elements=close_indices(distinct, MAX_ORDER, name))
-    return Group(name, distinct)
+            return _listed(groups, name, MAX_ORDER)
+    return Group(name, _generators(groups))
 
 
 def _of_matrices(groups: Sequence[Group], name: str) -> Group:
@@ -57,17 +79,14 @@ def _of_matrices(groups: Sequence[Group], name: str) -> Group:
     largest = max(g.order for g in groups)
     if largest > limit:
         # Matrices must be listed, index arrays need not: use these if the matrices are close to permutations.
-        indices = [found for g in groups if (found := g.index_generators()) is not None]
-        if len(indices) == len(groups):
-            return _of_indices(np.concatenate(indices), name, can_list=False)
+        if all(g.index_generators() is not None for g in groups):
+            return Group(name, _generators(groups))
         raise TooManyElementsError(
             f"{name} has at least {count_words(largest)} elements, and matrix groups have at most {limit:,}: "
             f"{WITHOUT_JOIN}."
         )
     try:
-        return Group.from_matrices(
-            np.concatenate([g.matrix_generators() for g in groups]), name, max_order=MAX_ORDER
-        )
+        return _listed(groups, name, MAX_ORDER)
     except TooManyElementsError:
         raise TooManyElementsError(
             f"{name} has more than {limit:,} elements, or infinitely many: {WITHOUT_JOIN}."

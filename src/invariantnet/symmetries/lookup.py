@@ -1,7 +1,7 @@
 """Find symmetries by name, join them, and register new ones."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -16,9 +16,9 @@ from invariantnet.symmetries.shapes import Shape, checked, has_features
 REGISTERED: dict[str, Callable[[Shape], Group]] = {}
 """Factories of the symmetries that users have registered, by name."""
 
-KEPT, MOST_INPUTS_KEPT = 32, 4096
-"""Groups of the catalogue whose elements are kept for the next lookup, and numbers per input up to which they are:
-at most eight elements each, so 17 MB in all."""
+KEPT, MOST_INPUTS_KEPT = 32, 1024
+"""Groups of the catalogue that are kept for the next lookup, elements included once they are listed, and numbers
+per input up to which they are: at most 8 MB each, for all shifts of an image of 32×32 pixels."""
 
 
 def symmetry(name: str, shape: Shape) -> Group:
@@ -48,11 +48,7 @@ def symmetry(name: str, shape: Shape) -> Group:
             first = join(first, other)
         return first
     if name in CATALOGUE:
-        made = CATALOGUE[name].generators(shape)
-        if made.order is not None:
-            return Group(name, np.stack(made.indices).astype(np.int64), shape, known_order=made.order)
-        keeps = math.prod(shape) <= MOST_INPUTS_KEPT
-        return _kept(name, shape) if keeps else _listed(name, shape)
+        return (_kept if math.prod(shape) <= MOST_INPUTS_KEPT else _made)(name, shape)
     if name not in REGISTERED:
         raise ValueError(f"unknown symmetry {name!r}: choose among {', '.join(names())}.")
     custom = REGISTERED[name](shape)
@@ -63,24 +59,28 @@ def symmetry(name: str, shape: Shape) -> Group:
     return replace(custom, name=name, shape=shape)
 
 
-def _listed(name: str, shape: Shape) -> Group:
-    indices = np.stack(CATALOGUE[name].generators(shape).indices).astype(np.int64)
+def _made(name: str, shape: Shape) -> Group:
+    made = CATALOGUE[name].generators(shape)
+    indices = np.stack(made.indices).astype(np.int64)
+    if made.order is not None:
+        return Group(name, indices, shape, known_order=made.order)
     return replace(Group.from_permutations(indices, name), shape=shape)
 
 
-_kept = lru_cache(maxsize=KEPT)(_listed)
+_kept = lru_cache(maxsize=KEPT)(_made)
 
 
-def join(g1: Group, g2: Group) -> Group:
+def join(g1: Group, g2: Group, known: Sequence[Group] = ()) -> Group:
     """Make the smallest group that contains two others; a function invariant to both is invariant to it.
 
     Args:
         g1: A group.
         g2: A group on inputs of the same length.
+        known: Groups that the join may equal, and that need not be listed again.
 
     Returns:
-        The larger one if it contains the other, else the group of the catalogue that equals the join, else a new
-        group.
+        The larger one if it contains the other, else the known group or the one of the catalogue that equals the
+        join, else a new group.
 
     Raises:
         ValueError: The inputs differ in length, or a join of matrices has too many elements to list.
@@ -92,12 +92,11 @@ def join(g1: Group, g2: Group) -> Group:
     for small, large in ((g1, g2), (g2, g1)):
         if small <= large:
             return large
-    joined = generated_by([g1, g2], name=f"{g1.name}+{g2.name}")
-    if joined.shape is not None:
-        for known in symmetries_for(joined.shape):
-            if known == joined:
-                return known
-    return joined
+    shape = g1.shape if g1.shape == g2.shape else None
+    every = (*known, *(symmetries_for(shape) if shape is not None else ()))
+    wholes = sorted((whole for whole in every if g1 <= whole and g2 <= whole), key=lambda whole: whole.order)
+    joined = generated_by([g1, g2], f"{g1.name}+{g2.name}", wholes[0] if wholes else None)
+    return next((whole for whole in wholes if whole == joined), joined)
 
 
 def symmetries_for(shape: Shape) -> list[Group]:

@@ -47,16 +47,17 @@ def symmetry(name: str, shape: Shape) -> Group | Range:
     return first
 
 
-def join(first: Group | Range, second: Group | Range) -> Group | Range:
+def join(first: Group | Range, second: Group | Range, known: Sequence[Group] = ()) -> Group | Range:
     """Make the smallest symmetry that contains two others.
 
     Args:
         first: A group or a range.
         second: A group or a range for the same inputs.
+        known: Groups that the join may equal, and that need not be listed again.
 
     Returns:
-        The larger one if it contains the other, else the group of the catalogue that equals the join, else a new
-        symmetry. Of two ranges of one family, the larger one counts.
+        The larger one if it contains the other, else the known group or the one of the catalogue that equals the
+        join, else a new symmetry. Of two ranges of one family, the larger one counts.
 
     Raises:
         ValueError: The inputs differ, or there are too many copies of an input.
@@ -66,7 +67,7 @@ def join(first: Group | Range, second: Group | Range) -> Group | Range:
         Group('d4', order=8, dim=784)
     """
     if isinstance(first, Group) and isinstance(second, Group):
-        return lookup.join(first, second)
+        return lookup.join(first, second, known)
     if first.dim != second.dim:
         raise ValueError(
             f"{first.name} and {second.name} act on inputs of different lengths: make both for one shape."
@@ -78,7 +79,7 @@ def join(first: Group | Range, second: Group | Range) -> Group | Range:
         return first if second <= first else second
     group, rest = (second, None) if isinstance(second, Group) else (second.group, replace(second, group=None))
     if first.group is not None and group is not None:
-        group = lookup.join(first.group, group)
+        group = lookup.join(first.group, group, known)
     whole = replace(first, group=group or first.group)
     return whole if rest is None else combined(whole, rest)
 
