@@ -14,6 +14,7 @@ import time
 import pytest
 
 from invariantnet._system import progress
+from invariantnet._system.share import CREEP, Share, time_left
 
 COLUMNS = 80
 WORK = """
@@ -61,8 +62,8 @@ def test_a_terminal_shows_a_line_that_only_grows():
 
 
 def test_a_log_gets_a_line_now_and_then(capsys, monkeypatch):
-    clock = iter(range(100))
-    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    clock = itertools.count(0.0, 0.3)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     with progress.meter("training", visible=True) as update:
         for step in range(20):
             update(step / 20, f"step {step}")
@@ -104,11 +105,26 @@ def test_a_log_is_never_silent_for_long_and_tells_the_time_left_from_the_start(c
 def test_the_time_left_neither_jumps_nor_stands_still_if_the_machine_is_slower_than_expected(slower):
     expected, total = 60.0, 60.0 * slower
     moments = [total * k / 200 for k in range(200)]
-    told = [progress._left(seconds, seconds / total, expected) for seconds in moments]
+    told = [time_left(seconds, seconds / total, expected) for seconds in moments]
     assert told[0] == expected
     assert all(after < 1.5 * before + 1 for before, after in itertools.pairwise(told))
     late = [(seconds, left) for seconds, left in zip(moments, told, strict=True) if seconds > total / 2]
     assert all((total - seconds) / 2 <= left <= 2 * (total - seconds) for seconds, left in late)
+
+
+def test_the_share_creeps_on_while_nothing_is_reported_and_never_falls(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    share = Share(100.0)
+    shown = []
+    for reported in (0.0, 0.3, 0.31, 0.6):
+        share.report(reported)
+        for _ in range(60):
+            now += 1.0
+            shown.append(share.shown())
+            assert shown[-1] <= reported + CREEP * (1 - reported)
+    assert shown == sorted(shown)
+    assert len(set(shown[:120])) == 120, "it does not stand still"
 
 
 def test_a_log_never_runs_backwards(capsys, monkeypatch):

@@ -1,12 +1,18 @@
 """What is said about the cost of a fit before it starts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import invariantnet as inv
+from invariantnet.data.examples import Examples
 from invariantnet.estimator import estimate, fitting
-from invariantnet.estimator.estimate import Estimate
+from invariantnet.estimator.estimate import Ahead, Estimate, Final
+from invariantnet.inference import Evidence, models
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.likelihoods import Categorical
 from invariantnet.training.heat import LogPosteriors
 
 
@@ -53,6 +59,25 @@ def test_many_examples_cost_more_although_few_hypotheses_are_left():
     assert costs[-1] < 0.25 * (55 + 220 + 900 + 3500)
 
 
+def test_the_announced_cost_is_bounded_however_many_examples_there_are(monkeypatch):
+    """Of 60,000 examples a sure verdict needs 7,500 predictions, and an open one 31,500."""
+    monkeypatch.setattr(estimate, "_time_step", lambda *_: 1.0)
+    model = replace(models.MLPS[0], training=replace(models.MLPS[0].training, epochs=1, min_steps=0))
+    compared = [Hypothesis(inv.symmetry(name, shape=(2, 2)), model) for name in ("trivial", "rot90")]
+
+    def told(n):
+        examples = Examples(torch.zeros(n, 4), torch.zeros(n).long())
+        final = Final(lambda _: None, lambda h: h.model.final, "none")
+        return estimate.estimate_cost(Ahead(lambda _: None, compared, examples, Categorical(), final), Evidence())
+
+    some, many = told(60_000), told(1_000_000)
+    assert (some.comparison, some.longest) == (many.comparison, many.longest)
+    steps = [model.training.steps(n * 4 // 5) for n in (500, 2000, 8000)]
+    assert some.longest == pytest.approx(estimate.SHARE_OF_ONE_MODEL * 4 * sum(steps))
+    assert some.comparison == pytest.approx(estimate.SHARE_OF_ONE_MODEL * 4 * (steps[0] + 0.2 * steps[1]))
+    assert many.final > some.final, "the final network learns from all"
+
+
 def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
     x = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
     clf = inv.InvariantClassifier(["reversal", "sign"], backbone="mlp", n_networks=1, random_state=0, verbose=1)
@@ -65,9 +90,9 @@ def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
 
 def test_the_cost_of_the_final_network_depends_on_which_one_wins():
     words = Estimate(
-        symmetries=4, models=6, hypotheses=24, comparison=30.0, longest=50.0, final=(7.0, 130.0)
+        4, models=6, hypotheses=24, comparison=30.0, longest=50.0, final=(7.0, 130.0), dearest="quarter turns"
     ).words
-    depends = "between about 5 seconds and about 2 minutes for the final network, depending on which one wins."
+    depends = "then about 5 seconds for the final network, or about 2 minutes with quarter turns."
     assert words.endswith(depends)
 
 

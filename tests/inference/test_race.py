@@ -14,6 +14,7 @@ from invariantnet.inference import Evidence, Records, gather_evidence, race
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.posterior import SymmetryPosterior
+from invariantnet.inference.race_progress import OTHERS
 from invariantnet.inference.scoring import Scorer
 from invariantnet.inference.standings import Contest, Standings
 from invariantnet.likelihoods import Categorical
@@ -69,6 +70,34 @@ def test_a_price_that_grows_beyond_the_tolerance_is_noticed():
     posterior = scripted(scores, tolerance=0.3)
     assert posterior.examples == 70
     assert posterior.within(0.3) == "trivial"
+
+
+def sure_from(labels, later=0.0):
+    """Scores of no symmetry and rot90: rot90 leads by a tenth of a nat a label, after some labels by `later`."""
+    scores = np.full((2, 1, 16_000), -1.0) + np.random.default_rng(0).normal(0, 0.3, size=(1, 1, 16_000))
+    scores[1, 0, :labels] += 0.1
+    scores[1, 0, labels:] += later
+    return scores
+
+
+@pytest.mark.parametrize(
+    ("labels", "later", "examples"),
+    [
+        (16_000, 0.0, 7_000),  # blocks end after 1,000, 3,000, 7,000, 15,000 and 16,000
+        (2_500, 0.0, 16_000),  # rot90 has no lead in the block that ends after 7,000: others may catch up
+        (2_500, -0.01, 16_000),
+    ],
+)
+def test_a_race_ends_when_two_blocks_are_sure_and_nothing_catches_up(labels, later, examples):
+    found = scripted(sure_from(labels, later), first=1000, margin=np.inf)
+    assert found.examples == examples
+
+
+def test_a_race_of_few_examples_or_with_one_candidate_uses_all_of_them():
+    few = scripted(sure_from(16_000)[:, :, :5_999], first=1000, margin=np.inf)
+    assert few.examples == 5_999
+    alone = scripted(sure_from(16_000)[:1], names=("trivial",), first=1000)
+    assert alone.examples == 16_000, "its models are still compared"
 
 
 def test_weights_count_in_the_evidence_and_in_its_spread():
@@ -236,18 +265,22 @@ def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
         assert bool(max(running.probabilities_with(800)) > 0.99) is sure
 
 
-def test_progress_is_the_share_of_the_work():
-    """Two blocks, two networks; a network costs its copies, and eight more, times the examples it learns from."""
+def test_progress_is_the_share_of_the_work_that_is_expected():
+    """Two blocks, two networks; a step costs what it was measured to take, or its copies and eight more."""
     x, y = corner_problem(120, 0, symmetric=True)
-    steps = []
     config = replace(ONE, n_networks=2, sure=0.0, growth=2.0, margin=np.inf)
     compared = hypotheses("rot90", model=BRIEF)
-    gather_evidence(
-        make_network, compared, Examples(x, y), config=config, records=Records(on_network=steps.append)
-    )
-    epochs = [BRIEF.training.all_epochs(n) for n in (40, 80)]
-    costs = np.cumsum([40 * epochs[0] * c for c in (9, 12, 9, 12)] + [80 * epochs[1] * c for c in (9, 12, 9, 12)])
-    assert [s.done for s in steps] == pytest.approx(costs / costs[-1])
+    learned = [BRIEF.training.steps(n * 4 // 5) for n in (40, 80)]
+    for seconds, cost in ((None, (9, 12)), ({"trivial · brief": 1.0, "rot90 · brief": 5.0}, (1, 5))):
+        steps = []
+        records = Records(on_network=steps.append, step_seconds=seconds)
+        gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
+        # Of networks after the first, and of the second block, half are expected to be trained in the end.
+        costs = [share * steps * c for steps in learned for share in (1.0, OTHERS) for c in cost]
+        assert steps[0].done == pytest.approx(costs[0] / sum(costs))
+        assert steps[1].done == pytest.approx(sum(costs[:2]) / sum(costs))
+        assert [step.done for step in steps] == sorted(step.done for step in steps)
+        assert steps[-1].done == 1
     assert [(s.hypothesis, s.network, s.block, s.blocks) for s in steps[:3]] == [
         ("trivial · brief", 0, 0, 2), ("rot90 · brief", 0, 0, 2), ("trivial · brief", 1, 0, 2)
     ]  # fmt: skip
@@ -255,7 +288,7 @@ def test_progress_is_the_share_of_the_work():
     assert set(steps[4].log_evidence) == {"trivial", "rot90"}
 
 
-def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch, open_by_networks):
+def test_more_networks_are_announced_and_progress_never_falls(capsys, monkeypatch, open_by_networks):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     monkeypatch.setattr(progress, "RARER", 0.0)
     x, y = corner_problem(120, 0, symmetric=True)
@@ -264,15 +297,15 @@ def test_progress_never_falls_also_when_networks_are_added(capsys, monkeypatch, 
     with progress.evidence_bar(progress.Work("comparing 2 symmetries"), visible=True) as on_network:
         compared, records = hypotheses("rot90", model=BRIEF), Records(on_network=on_network)
         gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "comparing 2 symmetries: 0%"
-    assert lines[-1] == "comparing 2 symmetries: 100%"
-    shares = [int(re.search(r": (\d+)%", line)[1]) for line in lines]
-    assert shares == sorted(shares)
-    assert len(set(shares)) > 10
-    more = [line for line in lines if "still open, so more networks" in line]
-    assert more == lines[-1 - len(more) : -1], "these are the last"
-    assert all("ahead" in line for line in more)
+    told = [re.fullmatch(r"(.*): (\d+)%.*", line) for line in capsys.readouterr().err.splitlines()]
+    shares = {
+        what: [int(line[2]) for line in told if line[1] == what] for what in dict.fromkeys(t[1] for t in told)
+    }
+    more = [f"still open: network {number} of each hypothesis" for number in range(3, 9)]
+    assert list(shares) == ["comparing 2 symmetries", *more]
+    for part in shares.values():
+        assert part == sorted(part)
+        assert (part[0], part[-1]) == (0, 100)
 
 
 @pytest.mark.parametrize(("sure", "networks"), [(0.0, 2), (1.1, 8)])
@@ -285,8 +318,8 @@ def test_more_networks_are_trained_only_while_the_verdict_is_open(sure, networks
     posterior = gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
     assert {words(key) for key in store} == {f"{name}-{s}-0" for name in posterior.names for s in range(networks)}
     assert len(steps) == len(store), "none is trained twice"
-    assert [step.done for step in steps] == sorted(step.done for step in steps)
-    assert steps[-1].done <= 1
+    assert all(step.done <= 1 for step in steps)
+    assert steps[-1].done == 1
     assert steps[-1].networks == networks
     again = gather_evidence(
         make_network,

@@ -31,6 +31,7 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
         (2000, None, None, [125, 500, 2000]),
         (999, None, None, [124, 248, 496, 999]),
         (20_000, None, None, [500, 2000, 8000, 20_000]),
+        (1_000_000, None, None, [500, 2000, 8000, 32_000]),  # so that the comparison does not take hours
         (950, 100, 2.0, [100, 200, 400, 950]),
         (1650, 100, 2.0, [100, 200, 400, 800, 1650]),
         (2000, 100, 2.0, [100, 200, 400, 800, 1600, 2000]),

@@ -4,11 +4,11 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -22,6 +22,8 @@ from rich.progress import (
 )
 from rich.table import Column
 from rich.text import Text
+
+from invariantnet._system.share import Share
 
 LINE_SECONDS = 5.0
 """Seconds between two lines about the same work, where standard error is no terminal."""
@@ -38,15 +40,6 @@ WIDTH = 80
 
 INDENT = "  "
 """What the second line of something said, and each after it, begins with."""
-
-ENOUGH_TO_TELL = 0.03
-"""Share of the work from which on the time left is told: before, it would be a guess."""
-
-EXPECTATION = 0.2
-"""Share of the work that an expected time counts for, beside the time that the share done so far has taken."""
-
-UNREPORTED = 0.05
-"""Share of the work that may be done before any is reported, such as most of the first network."""
 
 Update = Callable[[float, str], None]
 """Tells which share of some work is done, and what to say about it."""
@@ -77,9 +70,11 @@ class Step:
     block: int
     blocks: int
     done: float
-    """Share of the work, which never falls. More networks for an open verdict take its last part."""
+    """Share of this part of the race, which never falls."""
     log_evidence: dict[str, float]
     """Log evidence after the last complete block, of every hypothesis still in the race."""
+    part: str = ""
+    """What the race goes on with while its verdict is open; empty in the part that was announced."""
 
 
 @contextlib.contextmanager
@@ -151,9 +146,16 @@ def meter(what: str, *, visible: bool, seconds: float | None = None) -> Iterator
         yield lambda done, words: None
     elif console.is_terminal:
         console.print(what, markup=False, highlight=False)
-        with Progress(*_columns(seconds), console=console, expand=True) as line:
+        share = Share(seconds)
+        with _Line(share, *_columns(share), console=console, expand=True) as line:
             task = line.add_task("", total=1.0)
-            yield lambda done, words: line.update(task, completed=max(done, _completed(line)), description=words)
+
+            def update(done: float, words: str) -> None:
+                share.report(done)
+                line.update(task, description=words)
+
+            yield update
+            share.report(1.0)
             line.update(task, completed=1.0, description="")
     else:
         with _Lines(Work(what, seconds)) as lines:
@@ -174,16 +176,18 @@ def evidence_bar(
     Yields:
         A function to call after every network.
     """
-    with meter(work.what, visible=visible, seconds=work.seconds) as update:
-        networks: int | None = None
+    with contextlib.ExitStack() as opened:
+        update = opened.enter_context(meter(work.what, visible=visible, seconds=work.seconds))
+        part = ""
         standing: dict[str, float] = {}
 
         def on_network(step: Step) -> None:
-            nonlocal networks, standing
-            networks, standing = networks or step.networks, step.log_evidence or standing
+            nonlocal update, part, standing
+            if step.part != part:
+                opened.close()
+                part, update = step.part, opened.enter_context(meter(step.part, visible=visible))
+            standing = step.log_evidence or standing
             said = [f"trained: {words(step.hypothesis)}"]
-            if step.networks > networks:
-                said.append("still open, so more networks")
             if len(standing) > 1:
                 said.append(f"ahead: {words(max(standing, key=standing.__getitem__))}")
             update(step.done, "; ".join(reversed(said)))
@@ -237,12 +241,25 @@ def progress_bar(*, visible: bool = True) -> Progress:
     )
 
 
+class _Line(Progress):
+    """A live line whose bar follows a share."""
+
+    def __init__(self, share: Share, *columns: ProgressColumn, console: Console, expand: bool) -> None:
+        self.share = share
+        super().__init__(*columns, console=console, expand=expand)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        for task in self.tasks:
+            task.completed = self.share.shown()
+        yield from super().get_renderables()
+
+
 class _Lines:
     """One line about some work now and then; the first at once, the last when all is done."""
 
     def __init__(self, work: Work) -> None:
-        self.work, self.done, self.words = work, 0.0, ""
-        self.start = self.last = time.monotonic()
+        self.what, self.share, self.words = work.what, Share(work.seconds), ""
+        self.last = time.monotonic()
         self.ended = threading.Event()
 
     def __enter__(self) -> "_Lines":
@@ -253,11 +270,13 @@ class _Lines:
     def __exit__(self, kind: object, *_: object) -> None:
         self.ended.set()
         if kind is None:
-            self.done, self.words = 1.0, ""
+            self.share.report(1.0)
+            self.words = ""
             self._print()
 
     def update(self, done: float, words: str) -> None:
-        self.done, self.words = max(self.done, done), words
+        self.share.report(done)
+        self.words = words
         self._print_if_due()
 
     def _tick(self) -> None:
@@ -266,13 +285,13 @@ class _Lines:
 
     def _print_if_due(self) -> None:
         now = time.monotonic()
-        if now - self.last >= max(LINE_SECONDS, RARER * (now - self.start)):
+        if now - self.last >= max(LINE_SECONDS, RARER * self.share.seconds):
             self._print()
 
     def _print(self) -> None:
         self.last = time.monotonic()
-        left = _left(self.last - self.start, self.done, self.work.seconds) if self.done < 1 else None
-        said = f"{self.work.what}: {self.done:.0%}" + ("" if left is None else f", {_clock(left)} left")
+        left = self.share.left()
+        said = f"{self.what}: {self.share.shown():.0%}" + ("" if left is None else f", {_clock(left)} left")
         line = f"{said}, {self.words}" if self.words else said
         print(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…", file=sys.stderr, flush=True)
 
@@ -280,36 +299,20 @@ class _Lines:
 class _TimeLeft(ProgressColumn):
     """The time so far, and an estimate of the time left."""
 
-    def __init__(self, expected: float | None) -> None:
+    def __init__(self, share: Share) -> None:
         super().__init__(table_column=Column(no_wrap=True))
-        self.expected = expected
+        self.share = share
 
     def render(self, task: Task) -> Text:
-        elapsed = task.finished_time if task.finished else task.elapsed
-        seconds, share = elapsed or 0.0, task.percentage / 100
-        left = None if task.finished else _left(seconds, share, self.expected)
-        return Text(_clock(seconds) + ("" if left is None else f", {_clock(left)} left"))
+        left = None if task.finished else self.share.left()
+        return Text(_clock(self.share.seconds) + ("" if left is None else f", {_clock(left)} left"))
 
 
-def _left(seconds: float, share: float, expected: float | None) -> float | None:
-    """Estimate the time left from the share that is done and, the less that is, from what was expected.
-
-    On a busy machine work takes many times what was expected: the estimate then grows steadily, and does not jump.
-
-    >>> _left(10.0, 0.5, None), _left(0.0, 0.0, 40.0), _left(10.0, 0.25, 40.0), _left(10.0, 0.0, None)
-    (10.0, 40.0, 30.0, None)
-    """
-    if not expected:
-        return seconds * (1 - share) / share if share >= ENOUGH_TO_TELL else None
-    done = max(share, min(seconds / expected, UNREPORTED))
-    return (1 - share) * (EXPECTATION * expected + seconds) / (EXPECTATION + done)
-
-
-def _columns(expected: float | None) -> tuple[ProgressColumn, ...]:
+def _columns(share: Share) -> tuple[ProgressColumn, ...]:
     return (
         BarColumn(bar_width=16),
         TextColumn("{task.percentage:>3.0f}%"),
-        _TimeLeft(expected),
+        _TimeLeft(share),
         _one_line("{task.description}", ratio=1),
     )
 
@@ -317,10 +320,6 @@ def _columns(expected: float | None) -> tuple[ProgressColumn, ...]:
 def _one_line(text: str, ratio: int | None = None) -> TextColumn:
     """A column that is cut off at the edge of the terminal."""
     return TextColumn(text, markup=False, table_column=Column(ratio=ratio, no_wrap=True, overflow="ellipsis"))
-
-
-def _completed(line: Progress) -> float:
-    return float(line.tasks[0].completed)
 
 
 def _clock(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """How long a comparison will take, from timing a few steps of each model before it starts."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import joblib
@@ -16,7 +16,7 @@ from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.kinds import kind_of
 from invariantnet.inference.race import Evidence
-from invariantnet.inference.rules import plan_blocks
+from invariantnet.inference.rules import expected_share, may_end, plan_blocks
 from invariantnet.inference.scoring import MakeNetwork
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
@@ -34,10 +34,6 @@ SHARE, SHARE_OF_ONE_MODEL = 0.45, 0.75
 """Share of the networks that a race trains in the end: hopeless models and symmetries are dropped on the way, open
 verdicts get more networks, and small networks of one shape share their steps. Of nine sets of 300 to 700 images,
 sequences and rows (seed 7), the shares were 0.24 to 0.72. Where one model is compared, no model is dropped."""
-EARLY, LEFT = 300, 0.2
-"""Labels after whose prediction a clear verdict drops hypotheses: the more were predicted before a block, the
-fewer networks are left for it, down to this part of that share: the best symmetry and those with fewer elements go
-on to the end. Of 3,000 rotated digits (seed 0) 0.22 were trained in all, and 0.09 in the last block."""
 LONG = 300.0
 """CPU seconds of a comparison from which on it is said how to shorten it."""
 
@@ -57,6 +53,10 @@ class Estimate:
     """Of the comparison, if the first examples do not decide."""
     final: tuple[float, float]
     """Of the final network: at the median over what may win, and at most."""
+    dearest: str = ""
+    """The symmetry whose final network takes that long."""
+    step_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Of a training step of each hypothesis, by its name."""
 
     @property
     def words(self) -> str:
@@ -64,7 +64,7 @@ class Estimate:
         usual, most = (duration(seconds) for seconds in self.final)
         final = f"{usual} for the final network"
         if usual != most:
-            final = f"between {usual} and {most} for the final network, depending on which one wins"
+            final += f", or {most} with {self.dearest}"
         open_verdict = f" ({duration(self.longest)} if the first examples do not decide)"
         longest = open_verdict if self.longest > 2 * self.comparison else ""
         models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
@@ -146,7 +146,22 @@ class Ahead:
     final: Final
 
 
-def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> tuple[Evidence, Work]:
+@dataclass(frozen=True)
+class Announced:
+    """What was announced.
+
+    Args:
+        config: How the evidence is gathered, with the number of processes.
+        work: The work that lies ahead.
+        step_seconds: CPU seconds of a training step by the name of a hypothesis; none if nothing was said.
+    """
+
+    config: Evidence
+    work: Work
+    step_seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> Announced:
     """Say what will be compared and how long it will take, and start processes only where they are worth it.
 
     Args:
@@ -155,10 +170,10 @@ def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> tuple[Evidenc
         visible: Whether to say anything.
 
     Returns:
-        The same, with the number of processes; and the work that lies ahead.
+        What was announced.
     """
     if not visible and config.n_jobs > 0:
-        return config, Work("comparing")
+        return Announced(config, Work("comparing"))
     with working("timing a few steps of each model", visible=visible):
         estimate = estimate_cost(ahead, config)
     names = [h.symmetry.name for h in ahead.hypotheses]
@@ -168,7 +183,8 @@ def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> tuple[Evidenc
     worth = config.n_jobs > 0 or estimate.longest > WORTH_PROCESSES
     config = replace(config, n_jobs=config.n_jobs if worth else 1)
     what = f"comparing {estimate.hypotheses} hypotheses"
-    return config, Work(what, estimate.comparison / joblib.effective_n_jobs(config.n_jobs))
+    work = Work(what, estimate.comparison / joblib.effective_n_jobs(config.n_jobs))
+    return Announced(config, work, estimate.step_seconds)
 
 
 def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
@@ -190,14 +206,18 @@ def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
     share = SHARE if models > 1 else SHARE_OF_ONE_MODEL
     longest = share * sum(every)
     predicted = [block.start - blocks[0].start for block in blocks]
+    usual = next((block.number for block in blocks if may_end(block, blocks)), blocks[-1].number) + 1
+    final, dearest = _seconds_of_the_final_network(ahead, seconds)
     return Estimate(
         symmetries=len({h.symmetry.name for h in hypotheses}),
         models=models,
         hypotheses=len(hypotheses),
         # With a tolerance nothing is dropped.
-        comparison=longest if config.tolerance else share * until_decided(every, predicted),
+        comparison=longest if config.tolerance else share * until_decided(every[:usual], predicted[:usual]),
         longest=longest,
-        final=_seconds_of_the_final_network(ahead, seconds),
+        final=final,
+        dearest=dearest,
+        step_seconds={h.name: value for h, value in seconds.items()},
     )
 
 
@@ -211,12 +231,17 @@ def until_decided(every: Sequence[float], predicted: Sequence[int]) -> float:
     Returns:
         The cost of what is expected to be trained.
     """
-    left = [min(1.0, max(LEFT, EARLY / max(1, labels))) for labels in predicted]
-    return sum(cost * part for cost, part in zip(every, left, strict=True))
+    return sum(cost * expected_share(labels) for cost, labels in zip(every, predicted, strict=True))
 
 
-def _seconds_of_the_final_network(ahead: Ahead, seconds: dict[Hypothesis, float]) -> tuple[float, float]:
-    """Time steps of two final networks, at the median over the hypotheses and at most; its batches are larger."""
+def _seconds_of_the_final_network(
+    ahead: Ahead, seconds: dict[Hypothesis, float]
+) -> tuple[tuple[float, float], str]:
+    """Time steps of two final networks, at the median over the hypotheses and at most; its batches are larger.
+
+    Returns:
+        The seconds of both, and the symmetry of the second in words.
+    """
 
     def rough(h: Hypothesis) -> float:
         return seconds[h] * h.model.final.batch_size / h.model.training.batch_size * steps(h)
@@ -229,7 +254,7 @@ def _seconds_of_the_final_network(ahead: Ahead, seconds: dict[Hypothesis, float]
 
     ranked = sorted(ahead.hypotheses, key=rough)
     usual, most = told(ranked[len(ranked) // 2]), told(ranked[-1])
-    return min(usual, most), max(usual, most)
+    return (min(usual, most), max(usual, most)), plain_name(ranked[-1].symmetry.name)
 
 
 def _seconds_per_step(ahead: Ahead) -> dict[Hypothesis, float]:

@@ -105,19 +105,23 @@ class Fitter(NetworkMaker):
         make_final = compared.make_network if isinstance(self.backbone, Pretrained) else self.make_network
         final = Final(make_final, self.final_training, self.uncertainty)
         ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood, final)
-        config, work = announced(ahead, config, visible=self.verbose > 0)
-        with evidence_bar(work, visible=self.verbose > 0, words=plain_hypothesis) as on_network, quiet_renewal():
+        said = announced(ahead, config, visible=self.verbose > 0)
+        with (
+            evidence_bar(said.work, visible=self.verbose > 0, words=plain_hypothesis) as on_network,
+            quiet_renewal(),
+        ):
             self.posterior_ = gather_evidence(
                 compared.make_network,
                 self.hypotheses_,
                 compared.examples,
-                config=config,
+                config=said.config,
                 likelihood=self.likelihood,
                 seed=seed,
                 records=Records(
                     cache,
                     self._about_scores(),
                     on_network,
+                    said.step_seconds,
                     self._class_names,
                     compared.predict_moved,
                     compared.planned,

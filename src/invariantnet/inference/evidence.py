@@ -46,6 +46,7 @@ class Records:
         about: What the scores depend on beyond the other arguments, such as the backbone's settings and a digest
             of the data; it becomes part of the keys in the cache.
         on_network: Called after every finished network.
+        step_seconds: CPU seconds of a training step by the name of a hypothesis, if they were measured.
         class_names: Names of the classes.
         predict_moved: Predicts inputs that are moved by a symmetry, where examples are not what symmetries act on.
         planned: Networks that earlier races with the same cache have planned; those of this race are added.
@@ -56,6 +57,7 @@ class Records:
     cache: ScoreCache | None = None
     about: Mapping[str, object] | None = None
     on_network: Callable[[Step], None] | None = None
+    step_seconds: Mapping[str, float] | None = None
     class_names: Sequence[str] | None = None
     predict_moved: PredictMoved = predict_moved
     planned: set[NetworkKey] = field(default_factory=set)
@@ -72,7 +74,7 @@ def gather_evidence(
     seed: int = 0,
     records: Records | None = None,
 ) -> SymmetryPosterior:
-    """Race the hypotheses over the blocks until one symmetry is left or the data is used up.
+    """Race the hypotheses over the blocks until one symmetry is left or sure, or the data is used up.
 
     Args:
         make_network: Makes the untrained network of a hypothesis.
@@ -102,8 +104,7 @@ def gather_evidence(
         facts = records.about or {"data": fingerprint(examples.x, examples.y.cpu().numpy())}
         race.cache, race.digests = records.cache, {h.name: network_digest(race, h, facts) for h in hypotheses}
     if records.on_network is not None:
-        blocks = len(race.blocks)
-        race.progress = RaceProgress(config.n_networks, most_networks(config), blocks, records.on_network)
+        race.progress = RaceProgress(hypotheses, race.blocks, records.on_network, records.step_seconds)
     posterior = race.run(config.n_networks)
     # Networks differ by their starts. Where that leaves the verdict open, the average of more of them says more.
     for networks in range(config.n_networks + 1, most_networks(config) + 1):

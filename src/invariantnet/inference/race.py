@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import joblib
 import numpy as np
@@ -15,7 +16,7 @@ from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.heats import Heats
 from invariantnet.inference.luck import luck_of_kinds
-from invariantnet.inference.posterior import STRONG, SymmetryPosterior
+from invariantnet.inference.posterior import DECISIVE, STRONG, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
@@ -28,15 +29,12 @@ from invariantnet.inference.rules import (
     error_of_networks,
     has_learned,
     hopeless,
+    may_end,
     outclassed,
     plan_blocks,
 )
 from invariantnet.inference.scoring import BlockScore, Entry, Scorer
 from invariantnet.inference.standings import Contest, Standings
-from invariantnet.nn.symmetrized import SAMPLED
-
-COMMON_COST = 8
-"""What a training step costs besides the copies of an example, in copies: as much as 8 of them, for an MLP."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Race:
             behind = self.hopeless_by_first_networks(block)
             self.score_remaining_networks(block, behind)
             self.update_posterior(block)
-            if self.prices_are_settled(block):
+            if self.prices_are_settled(block) or self.is_settled(block):
                 break
             self.drop_hopeless(block, behind)
             # A single candidate goes on all the same, to find its best model.
@@ -213,6 +211,21 @@ class Race:
         before, now.affordable = now.affordable, affordable(here, self.config.tolerance)
         return now.affordable is not None and now.affordable == before
 
+    def is_settled(self, block: Block) -> bool:
+        """Whether two blocks in a row are sure of one symmetry, which also predicts the last of them best.
+
+        Where a smaller group catches up with more examples, it leads in the last block before it leads in all.
+        """
+        now, contest = self.now, self.contest
+        if self.config.tolerance or len(contest.symmetries) == 1 or not may_end(block, self.blocks):
+            return False
+        before, last = (stage.probabilities for stage in now.stages[-2:])
+        favourite = max(last, key=last.__getitem__)
+        here = now.seen[:, self._labels(block)].sum(1)
+        ahead = self._symmetry_of(max(now.included, key=lambda k: here[k]))
+        is_sure = min(before[favourite], last[favourite]) >= DECISIVE
+        return is_sure and contest.symmetries[ahead].name == favourite
+
     def drop_hopeless(self, block: Block, behind: dict[int, int]) -> None:
         """Take the hopeless out of the race, unless it is over anyway."""
         now = self.now
@@ -318,16 +331,11 @@ class Race:
         seed = network_seed(self.seed, key.network, key.block)
         return Entry(self.contest.hypotheses[self._index(key)], key.network, seed)
 
-    def _missing(self, networks: int) -> dict[NetworkKey, float]:
-        """Map every network that is not in the cache to its cost: the number of copies that it learns from."""
-        keys = {
-            self._key(k, network, block): (COMMON_COST + min(h.copies, SAMPLED))
-            * float(h.model.training.all_epochs(block.start) * block.start)
-            for k, h in enumerate(self.contest.hypotheses)
-            for network in range(networks)
-            for block in self.blocks
-        }
-        return {key: cost for key, cost in keys.items() if key not in self.cache}
+    def _missing(self, networks: int) -> list[NetworkKey]:
+        """Every network that is not in the cache."""
+        numbered = product(range(len(self.contest.hypotheses)), range(networks), self.blocks)
+        keys = [self._key(k, network, block) for k, network, block in numbered]
+        return [key for key in keys if key not in self.cache]
 
     def _key(self, hypothesis: int, network: int, block: Block) -> NetworkKey:
         name = self.contest.hypotheses[hypothesis].name
