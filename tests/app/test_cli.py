@@ -44,10 +44,10 @@ def test_help_is_wrapped_where_the_terminal_ends(capsys, monkeypatch):
 
 VERDICT = """symmetry         elements  probability  log evidence  in words
 trivial                 1        0.000         415.5  no symmetry
-reversal+cyclic        10        0.845         520.2  reading backwards and shifts of the sequence that wrap around
-inconclusive: reading backwards and shifts of the sequence that wrap around (reversal+cyclic), and more
+reversal+cyclic        10        0.845         520.2  the reverse order of entries and shifts that wrap around
+inconclusive: the reverse order of entries and shifts that wrap around (reversal+cyclic), and more
 next steps:
-- meanwhile the network is invariant to the favourite, reading backwards and shifts of the sequence that wrap"""
+- meanwhile the network is invariant to the favourite, the reverse order of entries and shifts that wrap"""
 
 
 def test_a_verdict_fits_into_a_terminal_and_stays_as_it_is_in_a_pipe(capsys, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_verdict_fits_into_a_terminal_and_stays_as_it_is_in_a_pipe(capsys, mon
     assert max(map(len, lines)) <= 80
     assert said.split() == VERDICT.split()
     column = lines[0].index("in words")
-    assert lines[3].startswith(" " * column + "shifts of"), "the last column goes on below itself"
+    assert lines[3].startswith(" " * column + "entries and"), "the last column goes on below itself"
     assert lines[-1].startswith("  "), "and a step beside its dash"
 
 

@@ -83,7 +83,9 @@ def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
     clf = inv.InvariantClassifier(["reversal", "sign"], backbone="mlp", n_networks=1, random_state=0, verbose=1)
     clf.compare(x, x.sum(1) > 0)
     said = " ".join(capsys.readouterr().err.split())
-    named = "Candidates: no symmetry, reading backwards, change of every sign, and combinations of these."
+    named = (
+        "Candidates: no symmetry, the reverse order of entries, change of every sign, and combinations of these."
+    )
     assert named in said
     assert said.index(named) < said.index("Estimated from a few steps")
 

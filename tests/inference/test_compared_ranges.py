@@ -76,5 +76,8 @@ def test_what_was_left_out_says_how_to_ask_for_it(best, asked):
     posterior = SymmetryPosterior(names, orders, probabilities, (0.0,) * 3, (0.0,) * 3, 100)
     assert "Not compared" not in str(posterior)
     found = str(replace(posterior, left_out=("rotation", "shear")))
-    assert f"Not compared: rotation, shear. To ask how far rotation reaches, pass symmetries={asked}, or" in found
+    assert (
+        f"Not compared: ranges of rotation, shear. To ask how far rotation reaches, pass symmetries={asked}, or"
+        in found
+    )
     assert candidates(asked, (28, 28), joins=True), "what it says to pass can be compared"

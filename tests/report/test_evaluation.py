@@ -66,7 +66,7 @@ def test_a_network_that_always_has_its_symmetry_is_compared_with_another_kind(tm
     assert f"{with_article(other)} without the symmetry, trained on the same examples" in said
     assert f"because {with_article(ours)} always has the symmetry" in said
     assert "same network" not in said
-    assert f"training another network, {with_article(other)}, without the symmetry" in capfd.readouterr().err
+    assert f"training {with_article(other)} without the symmetry, to compare with" in capfd.readouterr().err
 
 
 def test_test_examples_of_unknown_classes_are_counted_and_named(tmp_path, capfd):

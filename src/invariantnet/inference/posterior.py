@@ -219,10 +219,19 @@ class SymmetryPosterior:
             return ""  # the verdict says why
         ranges = [name for name in self.left_out if name in FAMILIES]
         joins = [name for name in self.left_out if name.startswith(f"{self.favourite}+")]
-        said = f"Not compared: {', '.join(self.left_out)}."
+        groups = [name for name in self.left_out if name not in (*ranges, *joins)]
+        listed = []
         if joins:
-            asked = joins[0].split("+")
-            said += f" {joins[0]} would take long on inputs of this size: to ask for it, {_passing(asked)}."
+            listed.append(f"{', '.join(map(both_names, joins))}, which would take long on inputs of this size")
+        if groups:
+            listed.append(
+                f"{', '.join(map(both_names, groups))}, because no example lies where that would take it"
+            )
+        if ranges:
+            listed.append(f"ranges of {', '.join(ranges)}")
+        said = f"Not compared: {'; '.join(listed)}."
+        if joins:
+            said += f" To ask for {joins[0]}, {_passing(joins[0].split('+'))}."
         if ranges:
             group, first = self.accepted, ranges[0]
             beside = group != TRIVIAL and self.orders[self.names.index(group)] <= MOST_BESIDE

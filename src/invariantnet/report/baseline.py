@@ -67,10 +67,12 @@ def fit_baseline(
     clf.measure_inputs(inputs)
     examples = Examples(inputs.to(device), torch.from_numpy(codes).to(device), weight)
     other = other_kind(clf)
-    what = "the same network" if other is None else f"another network, {with_article(other)},"
+    what = "the same network" if other is None else with_article(other)
     with threads(clf.threads_):
         seed = seed_from(clf.random_state)
-        return clf.train_network(clf.without_symmetry(), examples, seed, f"{what} without the symmetry")[0]
+        return clf.train_network(
+            clf.without_symmetry(), examples, seed, f"{what} without the symmetry, to compare with"
+        )[0]
 
 
 def restore_baseline(clf: Estimator, weights: Mapping[str, Tensor]) -> nn.Module:

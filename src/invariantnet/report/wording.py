@@ -15,6 +15,9 @@ from invariantnet.symmetries.plain import both_names, plain_name
 OPTION = re.compile(r"--[a-z][a-z-]*")
 """An option of a command."""
 
+COMMAND = re.compile(r"`([^`]+)`")
+"""Something to type."""
+
 CERTAIN = 0.9995
 """Probability from which on a headline leaves it out, because it would read 1.000."""
 
@@ -74,8 +77,8 @@ def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
     if posterior.next_steps:
         return tuple(f"{step[:1].upper()}{step[1:]}." for step in posterior.next_steps)
     use = (
-        "Predict new inputs with invariantnet predict RUN DATA, where RUN is the folder of this page, or take the "
-        "network elsewhere with invariantnet export RUN model.onnx."
+        "Predict new inputs with `invariantnet predict RUN DATA`, where RUN is the folder of this page, or take "
+        "the network elsewhere with `invariantnet export RUN model.onnx`."
     )
     if chosen == TRIVIAL:
         return (
@@ -151,8 +154,9 @@ def baseline(backbone: str, other: str | None) -> str:
 
 
 def typed(sentence: str) -> Markup:
-    """Keep the options of commands in one piece, where a browser would break them after their hyphens."""
-    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(sentence))))
+    """Mark what is to be typed, and keep options in one piece, which browsers break after their hyphens."""
+    marked = COMMAND.sub(r"<code>\1</code>", str(escape(sentence)))
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', marked))
 
 
 def second_opinion(posterior: SymmetryPosterior) -> str:

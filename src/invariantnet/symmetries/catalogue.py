@@ -185,17 +185,19 @@ def _channels(shape: Shape) -> Generators:
     return _all_orderings(_grid(shape))
 
 
-@_entry("reversal", "reading backwards", "a sequence read backwards", SEQUENCE)
+@_entry("reversal", "the reverse order of entries", "entries of a row or a sequence in reverse order", SEQUENCE)
 def _reversal(shape: Shape) -> Generators:
     return _generators(_sequence("reversal", shape)[::-1])
 
 
-@_entry("cyclic", "shifts of the sequence that wrap around", "cyclic shifts of a sequence", SEQUENCE)
+@_entry("cyclic", "shifts that wrap around", "cyclic shifts of a row or a sequence", SEQUENCE)
 def _cyclic(shape: Shape) -> Generators:
     return _generators(np.roll(_sequence("cyclic", shape), 1, 0), order=shape[0])
 
 
-@_entry("permutations", "any order of columns or points", "all orderings of the elements of a set", SEQUENCE)
+@_entry(
+    "permutations", "any order of entries", "entries, such as columns or points of a set, in any order", SEQUENCE
+)
 def _permutations(shape: Shape) -> Generators:
     return _all_orderings(_sequence("permutations", shape))
 
