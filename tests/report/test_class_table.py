@@ -73,5 +73,5 @@ def test_models_are_drawn_where_several_were_compared():
     )
     drawn = models_chart(replace(POSTERIOR, models=models))
     assert "pooled cnn" in drawn
-    assert ">-30.0<" in drawn
+    assert ">−30.0<" in drawn
     assert ">≤ 0.0<" in drawn, "given up early, so that its evidence is a bound"

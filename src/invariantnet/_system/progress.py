@@ -100,7 +100,11 @@ def say(words: str, *, visible: bool) -> None:
     if visible:
         console = Console(stderr=True)
         width = console.width if console.is_terminal else WIDTH
-        print("\n".join(wrap(words, width, subsequent_indent=INDENT)), file=sys.stderr, flush=True)
+        print(
+            "\n".join(wrap(words, width, subsequent_indent=INDENT, break_on_hyphens=False)),
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 @contextlib.contextmanager

@@ -207,8 +207,9 @@ class SymmetryPosterior:
         groups = [name for name in self.left_out if name not in FAMILIES]
         if not groups:
             return ""
+        moves = " or ".join(map(both_names, groups))
         return (
-            f", because examples do not lie where {' or '.join(groups)} would take them: columns differ in range, "
+            f", because examples do not lie where {moves} would take them: columns differ in range, "
             "or values and their negatives are distributed differently. Name a symmetry to compare it all the same"
         )
 

@@ -41,6 +41,12 @@ class Line:
 
     label: str
     points: tuple[tuple[float, float], ...]
+    strong: bool = False
+
+
+def minus(number: str) -> str:
+    """Write a number with a minus sign, which a hyphen is too short for."""
+    return number.replace("-", "−")
 
 
 def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> Markup:
@@ -80,7 +86,7 @@ def _bar(row: Bar, scale: "_Axis", y: int) -> Markup:
         " strong" if row.strong else "",
         WIDTH - RIGHT + 8,
         y + 13,
-        row.text,
+        minus(row.text),
     )
     if row.spread > 0:
         left, right = scale(row.value - row.spread), scale(row.value + row.spread)
@@ -111,21 +117,23 @@ def lines(rows: Sequence[Line], ticks: Sequence[str], alt: str) -> Markup:
     ]
     body += [
         Markup('<path d="M{} {:.1f}H{}" class="grid"/><text x="{}" y="{:.1f}" class="label">{}</text>').format(
-            LEFT, y_axis(value), WIDTH - LABEL, LEFT - 6, y_axis(value) + 4, f"{value:,.0f}"
+            LEFT, y_axis(value), WIDTH - LABEL, LEFT - 6, y_axis(value) + 4, minus(f"{value:,.0f}")
         )
         for value in (min(values), max(values))
     ]
     names = _apart([y_axis(row.points[-1][1]) for row in rows], height - 34)
-    for k, (row, at) in enumerate(zip(rows, names, strict=True)):
+    drawn = sorted(enumerate(zip(rows, names, strict=True)), key=lambda each: each[1][0].strong)
+    for k, (row, at) in drawn:  # a strong line lies above the others
         path = "L".join(f"{x_axis(x):.1f} {y_axis(y):.1f}" for x, y in row.points)
         x, y = x_axis(row.points[-1][0]), y_axis(row.points[-1][1])
+        colour = "strong" if row.strong else f"c{k % COLOURS}"
         body.append(
             Markup(
-                '<path d="M{:.1f} {:.1f}L{} {:.1f}" class="grid"/><path d="M{}" class="line c{}"/>'
-                '<circle cx="{:.1f}" cy="{:.1f}" r="3" class="dot c{}"/>'
-            ).format(x, y, WIDTH - LABEL + 14, at, path, k % COLOURS, x, y, k % COLOURS)
-            + Markup('<text x="{}" y="{:.1f}" class="name">{}</text>').format(
-                WIDTH - LABEL + 18, at + 4, row.label
+                '<path d="M{:.1f} {:.1f}L{} {:.1f}" class="grid"/><path d="M{}" class="line {}"/>'
+                '<circle cx="{:.1f}" cy="{:.1f}" r="3" class="dot {}"/>'
+            ).format(x, y, WIDTH - LABEL + 14, at, path, colour, x, y, colour)
+            + Markup('<text x="{}" y="{:.1f}" class="name{}">{}</text>').format(
+                WIDTH - LABEL + 18, at + 4, " strong" if row.strong else "", row.label
             )
         )
     return _svg(body, height, alt, WIDTH + 10 + room - LABEL)

@@ -24,6 +24,7 @@ from invariantnet.report.evaluation import (
     shown_copies,
     shown_symmetry,
 )
+from invariantnet.report.network_words import network_words
 from invariantnet.report.pictures import brightness, thumbnail
 from invariantnet.report.posterior_charts import (
     evidence_chart,
@@ -118,6 +119,7 @@ def render(subject: Subject) -> str:
         plain=plain_name,
         count_words=count_words,
         with_article=with_article,
+        network_words=network_words,
         headline=wording.headline(posterior, model.chosen),
         meaning=wording.meaning(posterior),
         steps=wording.next_steps(posterior, model.chosen),

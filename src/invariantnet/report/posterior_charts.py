@@ -83,7 +83,8 @@ def race_chart(posterior: SymmetryPosterior) -> Markup | None:
             paths[name].append((float(i), value - best))
     # The names in words are too long for the end of a line; the bars of the page have both.
     short = {name: plain_name(name) if name == TRIVIAL else name for name in paths}
-    found = [charts.Line(short[name], tuple(points)) for name, points in paths.items()]
+    ahead = posterior.favourite if posterior.learned else None
+    found = [charts.Line(short[name], tuple(points), name == ahead) for name, points in paths.items()]
     ticks = ["0", *(f"{stage.examples:,}" for stage in posterior.race)]
     alt = "Log evidence behind the leader after each block: " + "; ".join(
         f"{line.label} {line.points[-1][1]:.0f} after {ticks[len(line.points) - 1]} labels" for line in found

@@ -73,7 +73,7 @@ def show_text(text: str) -> None:
     for line in lines:
         in_table = column > 0 and line[:column].endswith("  ")
         start = column if in_table else len(line) - len(line.removeprefix("- "))
-        words = wrap(line[start:], max(NARROWEST, width - start)) or [""]
+        words = wrap(line[start:], max(NARROWEST, width - start), break_on_hyphens=False) or [""]
         print(line[:start] + f"\n{' ' * start}".join(words))
 
 
