@@ -47,6 +47,16 @@ def test_check_invariance_measures_the_largest_deviation():
     )
 
 
+@pytest.mark.parametrize("symmetry", ["reversal", "time-shift:1"])
+def test_check_invariance_takes_functions_that_give_arrays(symmetry):
+    """Such as `predict_proba` of an estimator."""
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    symmetry = inv.symmetry(symmetry, shape=(4,))
+    found = inv.check_invariance(lambda x: np.asarray(x)[:, :2] ** 2, symmetry, x)
+    assert found == pytest.approx(inv.check_invariance(lambda x: x[:, :2] ** 2, symmetry, x))
+    assert found > 0
+
+
 def test_check_invariance_takes_what_estimators_take():
     """Arrays, and inputs in their shape."""
     turns, network = inv.symmetry("rot90", shape=(2, 2)), torch.nn.Linear(4, 1)

@@ -1,6 +1,7 @@
 """How long a comparison will take, from timing a few steps of each model before it starts."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -201,24 +202,31 @@ def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
     seconds = _seconds_per_step(ahead)
     blocks = plan_blocks(len(examples), config.first_block, config.growth)
     starts = [max(1, block.start * (FOLDS - 1) // FOLDS) for block in blocks]
-    every = [config.n_networks * sum(seconds[h] * h.model.training.steps(n) for h in hypotheses) for n in starts]
-    models = len({h.model.name for h in hypotheses})
-    share = SHARE if models > 1 else SHARE_OF_ONE_MODEL
-    longest = share * sum(every)
+    shares = _shares_trained(hypotheses)
+    every = [
+        config.n_networks * sum(shares[h] * seconds[h] * h.model.training.steps(n) for h in hypotheses)
+        for n in starts
+    ]
     predicted = [block.start - blocks[0].start for block in blocks]
     usual = next((block.number for block in blocks if may_end(block, blocks)), blocks[-1].number) + 1
     final, dearest = _seconds_of_the_final_network(ahead, seconds)
     return Estimate(
         symmetries=len({h.symmetry.name for h in hypotheses}),
-        models=models,
+        models=len({h.model.name for h in hypotheses}),
         hypotheses=len(hypotheses),
         # With a tolerance nothing is dropped.
-        comparison=longest if config.tolerance else share * until_decided(every[:usual], predicted[:usual]),
-        longest=longest,
+        comparison=sum(every) if config.tolerance else until_decided(every[:usual], predicted[:usual]),
+        longest=sum(every),
         final=final,
         dearest=dearest,
         step_seconds={h.name: value for h, value in seconds.items()},
     )
+
+
+def _shares_trained(hypotheses: Sequence[Hypothesis]) -> dict[Hypothesis, float]:
+    """Share of the networks of each hypothesis that a race trains in the end: the only model is not dropped."""
+    models = Counter(h.symmetry for h in hypotheses)
+    return {h: SHARE if models[h.symmetry] > 1 else SHARE_OF_ONE_MODEL for h in hypotheses}
 
 
 def until_decided(every: Sequence[float], predicted: Sequence[int]) -> float:

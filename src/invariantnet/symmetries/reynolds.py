@@ -128,7 +128,7 @@ def check_invariance(
     range is checked on a fine grid of its transformations (`deviation`).
 
     Args:
-        function: Function of a batch of inputs, such as a network.
+        function: Function of a batch of inputs, such as a network, or `predict_proba` of an estimator.
         symmetry: The group or range.
         x: Inputs to try, a tensor or an array; they may have the shape of the symmetry instead of flat rows.
             Their type must be one that the function takes: 32-bit numbers for most networks.
@@ -147,12 +147,16 @@ def check_invariance(
     x = torch.as_tensor(x)
     if x.shape[-1] != symmetry.dim:
         x = x.reshape(-1, symmetry.dim)
+
+    def value(x: Tensor) -> Tensor:
+        return torch.as_tensor(function(x))
+
     if isinstance(symmetry, Range):
-        return deviation(function, symmetry, x.reshape(-1, symmetry.dim)).largest
+        return deviation(value, symmetry, x.reshape(-1, symmetry.dim)).largest
     group = symmetry
     elements = group.elements if group.can_list_elements else torch.from_numpy(group.generators)
-    reference = function(x)
-    return float(torch.stack([(function(transform(x, g)) - reference).abs().max() for g in elements]).max())
+    reference = value(x)
+    return float(torch.stack([(value(transform(x, g)) - reference).abs().max() for g in elements]).max())
 
 
 def _left_fixed_vectors(group: Group) -> Float[np.ndarray, "d dim"]:
