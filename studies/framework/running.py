@@ -120,10 +120,13 @@ def run_studies(
     with locked(writable_folder(folder)):
         stores = [Store(study, folder, seeds=seeds, quick=quick) for study in studies]
         wanted: dict[Task, list[Store]] = {}
-        for store in stores:
-            for recipe in store.study.plan(seeds, parts=runnable(store.study, parts), quick=quick):
-                if store.state(recipe) != "fresh":
-                    wanted.setdefault(Task(recipe, store.study.run), []).append(store)
+        plans = [(s, s.study.plan(seeds, parts=runnable(s.study, parts), quick=quick)) for s in stores]
+        # What was never run tells more than what is run again, so an interrupted run has done that first.
+        for state in ("missing", "stale"):
+            for store, plan in plans:
+                for recipe in plan:
+                    if store.state(recipe) == state:
+                        wanted.setdefault(Task(recipe, store.study.run), []).append(store)
         with progress_bar() as bar:
             shown = bar.add_task("first recipes", total=len(wanted))
             for number, (task, outcome) in enumerate(_outcomes(wanted, n_jobs or os.cpu_count() or 1), 1):

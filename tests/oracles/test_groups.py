@@ -7,7 +7,7 @@ from hypothesis import given
 from strategies import any_group, index_group, matrices, permutation_groups
 from sympy.combinatorics import Permutation, PermutationGroup
 
-from invariantnet import Group
+from invariantnet import Group, symmetry
 from invariantnet.symmetries._unlisted import UnlistedGroup
 
 
@@ -50,3 +50,25 @@ def test_groups_of_all_permutations_are_told_from_their_generators(dim):
         assert all(element in unlisted for element in listed.elements.numpy()[:20])
         for signs in (np.zeros(dim, int), np.full(dim, dim), np.r_[dim, np.zeros(dim - 1, int)]):
             assert ((np.arange(dim) + signs) in unlisted) == ((np.arange(dim) + signs) in listed)
+
+
+@given(index_group, permutation_groups())
+def test_members_of_unlisted_groups_are_those_of_the_list(group, other):
+    unlisted = UnlistedGroup(group.generators)
+    members = group.elements.numpy()[:10]
+    assert all(element in unlisted for element in members)
+    strangers = [e for e in other.elements.numpy()[:10] if other.dim == group.dim]
+    strangers += [np.roll(members[-1], 1), members[-1][::-1]]
+    for element in strangers:
+        assert (element in unlisted) == (element in group)
+
+
+def test_large_abelian_groups_refuse_strangers_without_listing_anything(monkeypatch):
+    """Sympy takes minutes for shifts of 3×128×128."""
+    shifts, channels = (symmetry(name, (3, 32, 32)) for name in ("shifts", "channels"))
+    unlisted = UnlistedGroup(shifts.generators)
+    monkeypatch.setattr(UnlistedGroup, "_sympy", None)
+    for name in ("hflip", "rot90", "transpose"):
+        assert symmetry(name, (3, 32, 32)).generators[0] not in unlisted
+    assert channels.generators[0] not in unlisted, "it leaves the orbits"
+    assert all(g in unlisted for g in (*shifts.generators, np.arange(shifts.dim)))

@@ -61,6 +61,23 @@ def test_where_nothing_was_learned_nothing_is_favoured():
     assert "strong" in posterior_chart(replace(NOISE, learned=True))
 
 
+def test_an_open_verdict_says_what_is_sure():
+    """Mirror images are there, be it alone or with quarter turns."""
+    names, p = ("trivial", "hflip", "rot90", "d4"), (0.02, 0.55, 0.01, 0.42)
+    open_one = replace(NOISE, names=names, orders=(1, 2, 4, 8), probabilities=p, learned=True)
+    open_one = replace(open_one, log_evidence=(0.0,) * 4, at_least=(1.0, 0.97, 0.43, 0.42))
+    assert open_one.established == "hflip"
+    said = "The data is symmetric under at least left-right mirror images (hflip). What else holds is open"
+    assert headline(open_one, "hflip") == f"{said}."
+    assert "; at least left-right mirror images (hflip) with 0.970;" in open_one.verdict
+    turns = replace(open_one, probabilities=(0.02, 0.4, 0.01, 0.57))
+    assert headline(turns, "d4").startswith(f"{said}: quarter turns and mirror images (d4), with")
+    sure = replace(open_one, probabilities=(0.02, 0.95, 0.01, 0.02))
+    assert sure.established is None, "a strong verdict has said it"
+    assert replace(open_one, refuted_by={"hflip": ("6",)}).established is None
+    assert replace(open_one, at_least=()).established is None, "stored by an older version"
+
+
 def test_long_names_are_on_several_lines_and_whole():
     chart = posterior_chart(NOISE)
     lines = re.findall(r'<text x="4" y="(\d+)">([^<]*)<', chart)

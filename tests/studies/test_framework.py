@@ -108,6 +108,13 @@ def test_changed_code_and_changed_settings_make_records_stale(tmp_path):
     assert Store(other, tmp_path).count() == {"fresh": 4, "unplanned": 0}, "what no recipe gives is dropped"
 
 
+def test_recipes_without_a_record_are_run_before_those_whose_record_is_stale(tmp_path):
+    run(tiny(), tmp_path, seeds=1)
+    RUNS.clear()
+    run(tiny(depends_on=("priors", "metrics")), tmp_path, seeds=2)
+    assert [recipe.seed for recipe in RUNS] == [1, 1, 0, 0]
+
+
 def test_records_of_an_older_version_without_a_digest_are_stale_until_they_are_made_again(tmp_path):
     old = [Piece({"n": n, "seed": 0}, "0.1.0", None, None, None, tuple(keep(TinyRecipe(n, 0), 0))) for n in (1, 2)]
     write(tiny(), tmp_path, old)

@@ -127,6 +127,11 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         return metrics.split_uncertainty(draws.exp().numpy())
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            raise ValueError(
+                f"y should be a 1d array, got {np.shape(y)[1]} labels per example: fit "
+                "sklearn.multioutput.MultiOutputClassifier(InvariantClassifier(…)), or pass one column."
+            )
         labels = as_column(y, examples)
         if labels.dtype.kind == "S":
             raise ValueError("y holds bytes, not texts: pass y.astype(str).")

@@ -61,6 +61,7 @@ def answer(
         names=tuple(names),
         orders=tuple(s.copies for s in contest.symmetries),
         probabilities=tuple(probabilities.values()),
+        at_least=tuple(contest.at_least(np.array([*probabilities.values()])).tolist()),
         log_evidence=log_evidence,
         log_evidence_spread=tuple(spread[best].tolist()),
         examples=now.labels,

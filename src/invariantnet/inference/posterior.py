@@ -67,6 +67,8 @@ class SymmetryPosterior:
     """What each symmetry gains or loses in each class, against no symmetry."""
     refuted_by: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Classes for which a symmetry does not hold, by its name, the worst first."""
+    at_least: tuple[float, ...] = ()
+    """Probability that the data has a symmetry, alone or within a larger one; empty if not known."""
     examples_needed: int | None = None
     """Labels in all that would probably settle an open verdict; None if more of them would not."""
     laplace: tuple[float, ...] = ()
@@ -96,6 +98,15 @@ class SymmetryPosterior:
             return self.favourite
         left = [k for k, n in enumerate(self.names) if n not in self.refuted_by and n not in self.dropped]
         return self.names[max(left, key=lambda k: self.log_evidence[k])] if left else TRIVIAL
+
+    @property
+    def established(self) -> str | None:
+        """The largest symmetry that is sure, where the verdict leaves open what else the data has."""
+        if self.strength != "inconclusive":
+            return None
+        sure = [n for n, p in zip(self.names, self.at_least, strict=False) if n != TRIVIAL and p >= STRONG]
+        # Symmetries are sorted by size, so the last one contains the most.
+        return next((n for n in reversed(sure) if n not in self.refuted_by), None)
 
     @property
     def certainty(self) -> float:
@@ -155,6 +166,9 @@ class SymmetryPosterior:
         if others:
             sentence += f"; next {both_names(others[0][0])} with {others[0][1]:.3f}"
             sentence += self._refuted_by(others[0][0], name)
+        if self.established:
+            p = self.at_least[self.names.index(self.established)]
+            sentence += f"; at least {both_names(self.established)} with {p:.3f}"
         if self.strength == "inconclusive":
             sentence += f"; {self._remedy()}"
         if self.second_opinion:

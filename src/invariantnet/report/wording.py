@@ -37,6 +37,10 @@ def headline(posterior: SymmetryPosterior, chosen: str) -> str:
     p = posterior.certainty
     found = f"{posterior.found}, with probability {p:.3f}" if p < CERTAIN else posterior.found
     if posterior.strength == "inconclusive":
+        if posterior.established:
+            more = "" if posterior.established == posterior.favourite else f": {found}, is the favourite"
+            sure = f"The data is symmetric under at least {both_names(posterior.established)}."
+            return f"{sure} What else holds is open{more}."
         return f"The data does not decide: {found}, is the favourite."
     if posterior.strength == PARTIAL:
         refuting = " and ".join(posterior.refuted_by[posterior.favourite])

@@ -1,5 +1,6 @@
 """Order and membership of groups that are too large to list, by sympy's algorithms on generators."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from jaxtyping import Int64
 from sympy.combinatorics import Permutation, PermutationGroup
 
 from invariantnet.symmetries._closure import Indices, extend
+from invariantnet.symmetries._orbits import signed_orbits
 
 CHANCE_OF_ERROR = 1e-12
 """Probability that a random test misses a symmetric group.
@@ -42,6 +44,15 @@ class UnlistedGroup:
             return False
         if self._signs_of_all_permutations:
             return len(np.unique(index // self._dim)) == 1
+        moved = extend(index) if self._has_signs else index
+        if any(np.array_equal(moved, known) for known in (np.arange(len(moved)), *self._extended)):
+            return True
+        # sympy takes minutes to refuse an element of 49,152 inputs: refuse first what is seen at once.
+        labels = signed_orbits(self._extended)[0]
+        if (labels[moved] != labels).any():
+            return False
+        if self._is_abelian and any((moved[g] != g[moved]).any() for g in self._extended):
+            return False
         return bool(self._sympy.contains(self._permutation(index)))
 
     @property
@@ -74,6 +85,16 @@ class UnlistedGroup:
             return 1
         # If exactly the odd generators are negated, so are exactly the odd elements: half of all signs.
         return 0 if (negative == [p.signature() < 0 for p in bare]).all() else 2
+
+    @cached_property
+    def _extended(self) -> Indices:
+        """The generators on inputs and, if there are signs, their negatives."""
+        return np.stack([extend(g) if self._has_signs else g for g in self.generators])
+
+    @cached_property
+    def _is_abelian(self) -> bool:
+        pairs = itertools.combinations(self._extended, 2)
+        return all(np.array_equal(a[b], b[a]) for a, b in pairs)
 
     @cached_property
     def _sympy(self) -> PermutationGroup:
