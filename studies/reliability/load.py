@@ -117,7 +117,8 @@ def many_hypotheses(n: int) -> Counts:
     x = (x + rng.normal(0, NOISE, x.shape)).astype(np.float32)
     before = resident_megabytes()
     clf = small_classifier(["hflip", "vflip", "transpose", "channels", "sign"], None).fit(x, data.y_train[chosen])
-    assert clf.symmetry_ == inv.join(*(inv.symmetry(name, clf.input_shape_) for name in ("flips", "channels")))
+    flips, channels = (inv.symmetry(name, clf.input_shape_) for name in ("flips", "channels"))
+    assert clf.symmetry_ == inv.join(flips, channels)
     return {
         "examples": n,
         "hypotheses": len(clf.candidates_),
