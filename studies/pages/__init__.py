@@ -30,11 +30,15 @@ MOST_ROWS = 5
 PANEL_OF_README = ["Connect-4", "poker hands", "spirals as clouds", "digits", "textures"]
 """Sets of the panel that the README shows: a board, cards, points, digits, and textures, whose verdict is open."""
 
-README_TABLES = {"panel": {"data": PANEL_OF_README}, "null_and_power": {}}
+README_TABLES = {"panel": {"data": PANEL_OF_README}}
 """Studies whose tables the README shows, and which of their records."""
 
-README_PICTURES = ("learning", "unscrambled")
-"""Studies of which the README shows a picture only."""
+README_CLAIMS = {
+    "unscrambled": (("unscrambled", "found"),),
+    "verdicts": (("panel", "verdicts"), ("panel", "scores")),
+    "random functions": (("null_and_power", "data sets"), ("null_and_power", "met")),
+}
+"""Marks in the README, and the studies and claims that are said there."""
 
 
 class Page:
@@ -139,7 +143,7 @@ def shortened(table: str, *, unfolds: bool = True) -> str:
 
 
 def render_readme(folder: Path = RESULTS) -> str:
-    """Render the README: its tables, and where its numbers come from an older version.
+    """Render the README: its tables and claims, and where its numbers come from an older version.
 
     Args:
         folder: Where the records are.
@@ -149,7 +153,7 @@ def render_readme(folder: Path = RESULTS) -> str:
     """
     text, page = (ROOT / "README.md").read_text(), Page(folder, unfolds=False)
     blocks = {name: page.table(name, **fields) for name, fields in README_TABLES.items()}
-    blocks |= {name: page.mark(name) for name in README_PICTURES}
+    blocks |= {mark: f"{' '.join(page.claim(*each) for each in said)}\n" for mark, said in README_CLAIMS.items()}
     for name, block in blocks.items():
         text = re.sub(
             f"(<!-- {name} -->\n).*?(<!-- end -->)",
