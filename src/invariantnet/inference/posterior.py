@@ -1,6 +1,5 @@
 """The answer: a posterior over hypotheses, and a verdict in words."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,10 +10,10 @@ from invariantnet.choices import MixtureMethod
 from invariantnet.inference.by_class import Gain, deciding_classes
 from invariantnet.inference.findings import ModelEvidence, Price, Stage
 from invariantnet.inference.kinds import best_of_each_kind, kind_of, probabilities_of_kinds
+from invariantnet.inference.left_out import left_out_words, why_alone
 from invariantnet.inference.mixture_posterior import MixturePosterior, mixture_posterior
 from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.symmetries.catalogue import TRIVIAL
-from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.plain import both_names, plain_name
 
 DECISIVE = 0.99
@@ -155,7 +154,7 @@ class SymmetryPosterior:
                 "than a guess that ignores the inputs, so they say nothing about symmetries"
             )
         if len(self.names) == 1:
-            return f"{NOT_COMPARED}: {both_names(self.favourite)} was the only candidate{self._why_alone()}"
+            return f"{NOT_COMPARED}: {both_names(self.favourite)} was the only candidate{why_alone(self.left_out)}"
         kinds = probabilities_of_kinds(self.names, self.probabilities)
         (name, p), *others = sorted(kinds.items(), key=lambda each: -each[1])
         sentence = f"{self.strength}: {self.found}, with probability {p:.3f} after {self.examples:,} predictions"
@@ -216,42 +215,14 @@ class SymmetryPosterior:
             steps[-1] = "meanwhile the network has no symmetry built in, which is safe"
         return tuple(steps)
 
-    def _why_alone(self) -> str:
-        """Why `auto` found nothing to compare."""
-        groups = [name for name in self.left_out if name not in FAMILIES]
-        if not groups:
-            return ""
-        moves = " or ".join(map(both_names, groups))
-        return (
-            f", because examples do not lie where {moves} would take them: columns differ in range, "
-            "or values and their negatives are distributed differently. Name a symmetry to compare it all the same"
-        )
-
     @property
     def left_out_words(self) -> str:
         """What `auto` left out, and how to ask for a range; empty if it left out nothing."""
         if len(self.names) == 1 or not self.left_out:
             return ""  # the verdict says why
-        ranges = [name for name in self.left_out if name in FAMILIES]
-        joins = [name for name in self.left_out if name.startswith(f"{self.favourite}+")]
-        groups = [name for name in self.left_out if name not in (*ranges, *joins)]
-        listed = []
-        if joins:
-            listed.append(f"{', '.join(map(both_names, joins))}, which would take long on inputs of this size")
-        if groups:
-            listed.append(
-                f"{', '.join(map(both_names, groups))}, because no example lies where that would take it"
-            )
-        if ranges:
-            listed.append(f"ranges of {', '.join(ranges)}")
-        said = f"Not compared: {'; '.join(listed)}."
-        if joins:
-            said += f" To ask for {joins[0]}, {_passing(joins[0].split('+'))}."
-        if ranges:
-            group, first = self.accepted, ranges[0]
-            beside = group != TRIVIAL and self.orders[self.names.index(group)] <= MOST_BESIDE
-            said += f" To ask how far {first} reaches, {_passing([group, first] if beside else [first])}."
-        return said
+        group = self.accepted
+        beside = group != TRIVIAL and self.orders[self.names.index(group)] <= MOST_BESIDE
+        return left_out_words(self.left_out, self.favourite, group if beside else None)
 
     def _families(self, kind: str) -> list[str]:
         """Families of ranges that a kind of symmetry has."""
@@ -349,7 +320,3 @@ class SymmetryPosterior:
             affordable, key=lambda price: (price.order, price.size, -price.nats_per_example), default=None
         )
         return largest.name if largest else self.favourite
-
-
-def _passing(symmetries: Sequence[str]) -> str:
-    return f"pass symmetries={[*symmetries]}, or --symmetries {','.join(symmetries)}"
