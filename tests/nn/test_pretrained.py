@@ -183,6 +183,24 @@ def test_features_of_another_body_are_not_mixed_in(tmp_path, brief_comparison):
     assert sum(seen) > 120
 
 
+def test_features_of_other_data_are_not_mixed_in(tmp_path, brief_comparison):
+    x, y = labelled()
+    estimator(pretrained()).fit_with(x, y, cache=FolderCache(tmp_path))
+    module = classifier()
+    seen = counted(module)
+    backbone = Pretrained(module, head="fc", preprocess=brighter)
+    estimator(backbone).fit_with(x[::-1].copy(), y, cache=FolderCache(tmp_path))
+    assert sum(seen) > 120
+
+
+def test_a_final_head_learns_from_the_examples_that_discovered_candidates_too(brief_comparison):
+    with seeded(4):
+        x = torch.rand(120, 6).numpy()
+    y = x[:, 0] > x[:, 1]
+    clf = InvariantClassifier("discover", (6,), backbone=Pretrained(nn.Flatten()), n_networks=1, epochs=150)
+    assert clf.fit(x, y).score(x, y) > 0.9
+
+
 def test_parts_hold_all_examples_in_their_order(tmp_path):
     x = torch.rand(150, 36)
     copies = Copies.of([D4])

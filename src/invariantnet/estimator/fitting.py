@@ -1,5 +1,6 @@
 """How an estimator is fitted, by each method: the comparison of the symmetries, then the final network."""
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -170,7 +171,8 @@ class Fitter(NetworkMaker):
         if (folder := getattr(cache, "folder", None)) is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="invariantnet")
             folder = self._scratch.name
-        folder = Path(folder) / f"{copies.digest}-{about}-{self.fingerprint_[:16]}"
+        data = hashlib.sha256(f"{self.fingerprint_}, {len(examples)} of them".encode()).hexdigest()[:16]
+        folder = Path(folder) / f"{copies.digest}-{about}-{data}"
         seen = SeenCopies(folder, len(examples), copies)
         what = f"passing {len(examples) * copies.count:,} copies of {len(examples):,} inputs through the body"
         body = self.backbone.extractor(examples.device)
@@ -254,8 +256,11 @@ class Fitter(NetworkMaker):
         """Train a head on features that are averaged over the copies, and put it on the body."""
         assert isinstance(self.backbone, Pretrained)
         seen: SeenCopies | None = getattr(self, "_seen", None)
-        pooled = pooled_examples(seen or self._see([hypothesis.symmetry], examples), hypothesis.symmetry, examples)
-        if seen is None:
+        if seen is not None and seen.examples == len(examples):
+            pooled = pooled_examples(seen, hypothesis.symmetry, examples)
+        else:  # nothing was compared, or not the examples that have discovered the candidates
+            self._forget_features()
+            pooled = pooled_examples(self._see([hypothesis.symmetry], examples), hypothesis.symmetry, examples)
             self._forget_features()
         make_head = head_maker(hypothesis.model, self.hidden)
         features = read(pooled.x)
