@@ -3,12 +3,14 @@
 from itertools import product
 
 import pytest
+from torch import nn
 
 import invariantnet as inv
 from invariantnet.inference.cache import NetworkKey
 from invariantnet.inference.heats import Heats
-from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses
 from invariantnet.inference.models import CNNS, MLPS, NATIVE
+from invariantnet.nn import Pretrained
 
 SHAPE = (8, 8)
 COMPARED = [
@@ -34,6 +36,23 @@ def test_networks_of_one_shape_share_a_heat():
         [("rot90", 0), ("rot90", 1)],
     ]
     assert sorted(map(repr, (key for heat in heats for key in heat))) == sorted(map(repr, keys()))
+
+
+def test_heads_on_single_copies_share_a_heat_whatever_makes_the_copies():
+    names_of = ("hflip", "vflip", "rotation:15", "rotation:30", "rot90")
+    heads = [
+        h
+        for h in all_hypotheses([inv.symmetry(n, shape=SHAPE) for n in names_of], Pretrained(nn.Flatten()), SHAPE)
+        if h.model.name == "linear head"
+    ]
+    heats = Heats(heads, 64 * 48, set())
+    assert names(heats.plan(keys(hypotheses=heads), examples=100)) == [
+        [("hflip", 0), ("hflip", 1), ("vflip", 0), ("vflip", 1)],
+        [("rotation:15", 0), ("rotation:15", 1), ("rotation:30", 0), ("rotation:30", 1)],
+        [("rot90", 0), ("rot90", 1)],
+    ]
+    assert heats.second_costs_little(heads[0], 100)
+    assert heats.most(heads[0], 1000) == 2**24 // (1000 * 64 * 2)
 
 
 def test_what_was_planned_is_not_planned_again_nor_in_a_later_race():

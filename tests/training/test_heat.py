@@ -18,6 +18,7 @@ from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.models import CNNS, HEADS, LINEAR, MLPS, NATIVE, native_models
 from invariantnet.likelihoods import Categorical, StudentT
 from invariantnet.nn import Symmetrized
+from invariantnet.nn.copies import MeanOverCopies
 from invariantnet.nn.side_by_side import SideBySide
 from invariantnet.nn.standardize import Standardize
 from invariantnet.symmetries.group import Group
@@ -125,6 +126,23 @@ def test_networks_of_other_layers_shapes_or_settings_are_trained_one_after_anoth
     for one, ours in zip(untrained, train_heat(untrained, config, Categorical()), strict=True):
         theirs, _ = train(one.make_network, data, config, 3)
         assert torch.equal(weights(ours), weights(theirs))
+
+
+@pytest.mark.parametrize("model", HEADS, ids=lambda m: m.name)
+def test_heads_on_single_copies_are_trained_side_by_side(monkeypatch, model):
+    """Each on copies of its own."""
+    data = examples((5, 6))
+
+    def head(used):
+        units = Standardize(torch.full((6,), 0.1), torch.full((6,), 1.5))
+        return MeanOverCopies(model.make((6,), 2, 8, units=1, pool="max"), 5, used, units, probabilities=True)
+
+    untrained = [Untrained(partial(head, used), data, seed=k) for k, used in enumerate([(0, 1), (0, 4), (0, 4)])]
+    monkeypatch.setattr(heat, "train", lambda *_, **__: pytest.fail("not side by side"))
+    for one, ours in zip(untrained, train_heat(untrained, BRIEFLY, Categorical()), strict=True):
+        theirs = alone(one, BRIEFLY, Categorical())
+        torch.testing.assert_close(weights(ours), weights(theirs), rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(ours(data.x), theirs(data.x), rtol=1e-3, atol=1e-3)
 
 
 def test_weights_belong_to_the_examples_of_each_network():

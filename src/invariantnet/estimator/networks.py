@@ -18,6 +18,7 @@ from invariantnet.inference import HeldOut
 from invariantnet.inference.hypotheses import Hypothesis, all_hypotheses, compared_units
 from invariantnet.inference.models import models_for
 from invariantnet.nn import InvariantLinear, Symmetrized, invariant_net
+from invariantnet.nn.placements import check_outputs
 from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.standardize import Standardize
 from invariantnet.nn.symmetrized import NO_HEAD
@@ -203,12 +204,15 @@ class NetworkMaker(StoredEstimator):
 
     def _placement_of_the_backbone(self) -> Placement:
         """The placement that was asked for, or `outputs` if a backbone of the user's own has no head."""
-        if not callable(self.backbone) or isinstance(self.backbone, Pretrained) or self.placement != "features":
+        if not callable(self.backbone) or isinstance(self.backbone, Pretrained) or self.placement == "weights":
             return self.placement
         # Found once, on a network that is not used: else every network of a fit would warn.
         with warnings.catch_warnings(), seeded(0):
             warnings.filterwarnings("ignore", re.escape(NO_HEAD[:40]), UserWarning)
             module = self.backbone(self.input_shape_, self.outputs_)
+            check_outputs(module, self.input_shape_, self.outputs_)
+            if self.placement == "outputs":
+                return self.placement
             trivial = next(s for s in self.candidates_ if s.name == TRIVIAL)
             shape = self._network_shape
             return Symmetrized(module, [trivial], "features", input_shape=shape, head=self.head).averages

@@ -17,7 +17,7 @@ class Heats:
 
     Args:
         hypotheses: All hypotheses.
-        inputs: Numbers that a network takes.
+        inputs: Numbers in an example.
         planned: What earlier races have planned; what is planned here is added.
     """
 
@@ -59,7 +59,8 @@ class Heats:
         Returns:
             At least one.
         """
-        return max(1, MOST_NUMBERS // (examples * self.inputs * hypothesis.copies))
+        inputs = hypothesis.model.inputs or self.inputs
+        return max(1, MOST_NUMBERS // (examples * inputs * hypothesis.copies))
 
     def second_costs_little(self, hypothesis: Hypothesis, examples: int) -> bool:
         """Whether a second network costs little if it is trained side by side with the first.

@@ -14,9 +14,11 @@ from invariantnet.inference.models import (
     models_for,
     native_models,
     native_part,
+    on_single_copies,
     trained_on_draws,
 )
 from invariantnet.inference.support import Support
+from invariantnet.nn.pretrained import Pretrained
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
@@ -127,19 +129,20 @@ class Hypothesis:
     @property
     def side_by_side(self) -> bool:
         """Whether its networks may be trained side by side with others of their shape."""
-        is_listed = isinstance(self.symmetry, Group) and self.copies <= SAMPLED
+        draws = isinstance(self.symmetry, Range) and self.model.inputs is None
+        is_listed = not draws and self.copies <= SAMPLED
         return self.model.side_by_side and is_listed and self.model.training.precision == "32-true"
 
     def is_small(self, inputs: int) -> bool:
         """Whether a training step takes hardly longer for two networks side by side than for one.
 
         Args:
-            inputs: Numbers that a network takes.
+            inputs: Numbers in an example.
 
         Returns:
             False if a second network costs more than half of the first.
         """
-        return self.side_by_side and inputs <= MOST_INPUTS_SIDE_BY_SIDE
+        return self.side_by_side and (self.model.inputs or inputs) <= MOST_INPUTS_SIDE_BY_SIDE
 
 
 def all_hypotheses(
@@ -157,7 +160,7 @@ def all_hypotheses(
     """
     usual = models_for(backbone, shape)
     if any(isinstance(symmetry, Range) for symmetry in symmetries):
-        usual = tuple(map(trained_on_draws, usual))
+        usual = tuple(map(on_single_copies if isinstance(backbone, Pretrained) else trained_on_draws, usual))
     others = tuple(model for model in usual if model is not LINEAR)
     linear = _told_apart_by_means(symmetries) if LINEAR in usual else []
     found = []

@@ -59,6 +59,8 @@ class Model:
         pool: How it pools features of units and copies, whatever the user asked for; None leaves that to the user.
         side_by_side: Whether networks of one shape are trained side by side to be compared: all their weights are
             those of linear layers.
+        inputs: Numbers that it takes of each copy, where an example holds all copies of an input; None where it
+            makes the copies of its inputs itself.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Model:
     placement: Placement | None = None
     pool: Pool | None = None
     side_by_side: bool = False
+    inputs: int | None = None
 
     def for_numbers(self) -> "Model":
         """The same model, compared after at least twice as many steps: numbers must be learned more precisely."""
@@ -149,6 +152,9 @@ HEADS = (
 )
 """Heads on the features of a pretrained body. The loss of a linear one is convex, so averaging its weights over a
 true symmetry never makes it worse: it is a clean judge."""
+
+COMPONENTS = 64
+"""Numbers that stand for a copy in the comparison of heads: principal components of features, the same for all."""
 
 LINEAR_HEADS = tuple(model.name for model in HEADS if model.make is linear)
 """Heads whose average over a group is that of their weights."""
@@ -254,6 +260,18 @@ def trained_on_draws(model: Model) -> Model:
     """
     training = model.training
     return replace(model, training=replace(training, min_steps=round(MORE_STEPS * training.min_steps)))
+
+
+def on_single_copies(model: Model) -> Model:
+    """The model of a head for a comparison with ranges: its network takes the copies of an example one by one.
+
+    Args:
+        model: One of `HEADS`.
+
+    Returns:
+        The same, knowing how many numbers it takes.
+    """
+    return replace(model, inputs=COMPONENTS)
 
 
 def native_part(symmetry: Group, shape: tuple[int, ...]) -> Group | None:

@@ -10,17 +10,18 @@ import safetensors.torch
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional as F
 
 from invariantnet._system.files import write_bytes
 from invariantnet._system.sizes import must_fit
 from invariantnet.data.arrays import DiskArray, read
+from invariantnet.inference.models import COMPONENTS
 from invariantnet.nn.pretrained import Body
 from invariantnet.symmetries.copies import Copies
+from invariantnet.training._performance import keep_freed_memory
 
 COPIES_IN_A_PART = 512
 """Copies whose features one file holds: what an interruption loses is a few seconds of work."""
-COMPONENTS = 64
-"""Numbers that stand for a copy in the comparison: principal components of features, the same for all copies."""
 SAMPLE = 2000
 """Copies that the principal components are taken from: thirty times as many as there are components."""
 
@@ -61,6 +62,7 @@ class SeenCopies:
         Raises:
             ValueError: If the body fails, or features differ in length.
         """
+        keep_freed_memory()
         self.folder.mkdir(parents=True, exist_ok=True)
         features = body.count_features(shape)
         starts = range(0, self.examples, self.rows)
@@ -107,8 +109,12 @@ class SeenCopies:
             skipped = (skipped - len(flat)) % step
         sample = torch.cat(rows).double()
         mean = sample.mean(0)
-        _, _, directions = torch.linalg.svd(sample - mean, full_matrices=False)
-        return mean.float(), directions[:COMPONENTS].mT.float()
+        centred = sample - mean
+        # Principal components from the smaller of two Gram matrices: an SVD takes twice the time.
+        if centred.shape[1] <= len(centred):
+            return mean.float(), _leading_eigenvectors(centred.mT @ centred).float()
+        directions = F.normalize(centred.mT @ _leading_eigenvectors(centred @ centred.mT), dim=0)
+        return mean.float(), directions.float()
 
     def _seen(
         self, body: Body, x: Float[Tensor, "n dim"], shape: tuple[int, ...], features: int
@@ -132,3 +138,7 @@ class SeenCopies:
 
     def _path(self, start: int) -> Path:
         return self.folder / f"{start}.safetensors"
+
+
+def _leading_eigenvectors(gram: Float[Tensor, "n n"]) -> Float[Tensor, "n components"]:
+    return torch.linalg.eigh(gram).eigenvectors.flip(1)[:, :COMPONENTS]

@@ -93,8 +93,13 @@ class Copies:
 
     def act(self, x: Float[Tensor, "n dim"]) -> Float[Tensor, "n copies dim"]:
         """Make all copies of flat inputs; the first is the input itself."""
-        made = [c.act(x)[:, list(kept)] for c, kept in zip(self.carriers, self.kept, strict=True) if kept]
-        return made[0] if len(made) == 1 else torch.cat(made, dim=1)
+        made = x.new_empty((len(x), self.count, x.shape[1]))
+        shares = made.split([len(kept) for kept in self.kept], dim=1)
+        for carrier, kept, share in zip(self.carriers, self.kept, shares, strict=True):
+            if kept:
+                copies = carrier.act(x)
+                share.copy_(copies if len(kept) == copies.shape[1] else copies[:, list(kept)])
+        return made
 
     def numbers(self, symmetry: AnySymmetry) -> tuple[int, ...]:
         """Numbers of the copies that a symmetry makes, among all of them."""

@@ -1,6 +1,7 @@
 """Where a network is averaged over symmetries: one class per placement, one entry each in `PLACEMENTS`."""
 
 from invariantnet.choices import Placement
+from invariantnet.nn.placements._split import check_outputs
 from invariantnet.nn.placements.base import Averaging, BasePlacement
 from invariantnet.nn.placements.features import Features
 from invariantnet.nn.placements.outputs import Outputs
@@ -13,4 +14,4 @@ PLACEMENTS: dict[Placement, type[BasePlacement]] = {
 }
 """The class behind each name."""
 
-__all__ = ["PLACEMENTS", "Averaging", "BasePlacement", "Features", "Outputs", "Weights"]
+__all__ = ["PLACEMENTS", "Averaging", "BasePlacement", "Features", "Outputs", "Weights", "check_outputs"]

@@ -14,6 +14,9 @@ PoolCopies = Callable[[Tensor], Tensor]
 TRIED, COPIES = 3, 2
 """Inputs and copies of each in a trial: sizes that do not broadcast, so that a path around the head is noticed."""
 
+LONGEST_FAULT = 200
+"""Characters of a network's own error that a message repeats: two or three lines."""
+
 FAULTS = (RuntimeError, ValueError, TypeError, IndexError)
 """What a network raises that cannot go on with fewer rows than it began with."""
 
@@ -72,6 +75,40 @@ def call_pooled(module: nn.Module, head: nn.Module, copies: Tensor, pool: PoolCo
     finally:
         hook.remove()
     return outputs
+
+
+def check_outputs(module: nn.Module, shape: tuple[int, ...], outputs: int) -> None:
+    """Refuse a network that does not make one row of outputs of every input.
+
+    Args:
+        module: The network; it is called with zeros.
+        shape: Shape in which it takes an input.
+        outputs: Number of outputs.
+
+    Raises:
+        ValueError: If it fails, or returns something else.
+    """
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"the backbone made a {type(module).__name__}: let it make a torch module.")
+    with _tried(module) as (like, device):
+        try:
+            found = module(torch.zeros(TRIED, *shape, dtype=like, device=device))
+        except FAULTS as error:
+            fault = " ".join(str(error).split())[:LONGEST_FAULT]
+            raise ValueError(
+                f"the network of your backbone failed on inputs of shape {shape} ({fault}): let it take a batch "
+                "of these, or pass another input_shape."
+            ) from error
+    if not isinstance(found, Tensor):
+        raise ValueError(
+            f"the network of your backbone returned a {type(found).__name__}: let it return one tensor, with a "
+            f"row of {outputs} outputs per input."
+        )
+    if found.shape != (TRIED, outputs):
+        raise ValueError(
+            f"the network of your backbone made shape {tuple(found.shape)} of {TRIED} inputs: let it return a row "
+            f"of {outputs} outputs per input."
+        )
 
 
 def _linear_layers_called(module: nn.Module, shape: tuple[int, ...]) -> list[nn.Module]:
