@@ -8,8 +8,9 @@ import numpy as np
 
 from invariantnet.inference.posterior import NOTHING_LEARNED
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.group import Group
 from studies.framework.records import select
-from studies.truth.problems import favourite, is_right, is_sure, share
+from studies.truth.problems import SURE, favourite, is_right, is_sure, share
 
 POWER_SIZE, DECIDED_FROM = 1000, 300
 """Examples at which the truth should be named; and from which on most verdicts should be sure."""
@@ -48,6 +49,24 @@ class Record:
 def with_verdict(records: Sequence[Record]) -> list[Record]:
     """Leave out data sets from which nothing was learned: there the program states no verdict."""
     return [r for r in records if r.strength != NOTHING_LEARNED]
+
+
+def parts_stated(record: Record, groups: Sequence[Group]) -> list[bool]:
+    """Whether each symmetry is true that an open verdict is sure of, alone or within larger ones.
+
+    Args:
+        record: The verdict.
+        groups: The symmetries that were compared.
+
+    Returns:
+        One truth value per symmetry that has at least `SURE`; none of a verdict that is sure as a whole.
+    """
+    if is_sure(record) or record.strength == NOTHING_LEARNED:
+        return []
+    p = dict(zip(record.names, record.probabilities, strict=True))
+    truth = next(g for g in groups if g.name == record.truth)
+    parts = [g for g in groups if g.name != TRIVIAL and sum(p[h.name] for h in groups if g <= h) >= SURE]
+    return [g <= truth for g in parts]
 
 
 def calibration_error(records: Sequence[Record]) -> float:

@@ -15,13 +15,14 @@ from matplotlib.figure import Figure
 
 from invariantnet.inference.hypotheses import candidates
 from invariantnet.symmetries.catalogue import TRIVIAL
+from invariantnet.symmetries.group import Group
 from studies.framework import Claim, Part, Study
 from studies.framework.drawing import COLORS
 from studies.framework.freshness import FITS
 from studies.framework.markdown import markdown
 from studies.framework.records import select
-from studies.truth.asked_for import EDGES, TARGETS, Record, with_verdict
-from studies.truth.problems import is_right, judge, share
+from studies.truth.asked_for import EDGES, TARGETS, Record, parts_stated, with_verdict
+from studies.truth.problems import is_right, is_sure, judge, share
 from studies.truth.teachers import teacher_problem
 
 SHAPES: dict[tuple[int, ...], tuple[str, ...]] = {
@@ -149,6 +150,9 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
     """What the pages say."""
     cells = {(r.shape, r.n, r.kind, r.truth == TRIVIAL) for r in records}
     met = [name for name, target in TARGETS.items() if target.met(records)]
+    groups = {s: [g for g in candidates(list(SHAPES[s]), s, joins=True) if isinstance(g, Group)] for s in SHAPES}
+    parts = [parts_stated(r, groups[r.shape]) for r in records]
+    still_open = sum(not is_sure(r) for r in with_verdict(records))
     return {
         "data sets": Claim(
             f"{len(records):,} data sets of random teachers, half of them without symmetry: "
@@ -156,6 +160,10 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
             len(cells) == 2 * len(SHAPES) * len(SIZES) * len(KINDS),
         ),
         "silent": Claim(f"On {len(records) - len(with_verdict(records))} nothing was learned: no verdict."),
+        "at least": Claim(
+            f"Of {still_open} open verdicts, {sum(map(bool, parts))} are sure of a part of the symmetry all the same: "
+            f"of {sum(map(len, parts))} parts in all, {sum(part for each in parts for part in each)} are true."
+        ),
         "met": Claim(f"{len(met)} of the {len(TARGETS)} targets were met."),
     }
 
