@@ -161,7 +161,7 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
         ),
         "silent": Claim(f"On {len(records) - len(with_verdict(records))} nothing was learned: no verdict."),
         "at least": Claim(
-            f"Of {still_open} open verdicts, {sum(map(bool, parts))} are sure of a part of the symmetry all the same: "
+            f"Of {still_open} open verdicts, {sum(map(bool, parts))} are sure of a part all the same: "
             f"of {sum(map(len, parts))} parts in all, {sum(part for each in parts for part in each)} are true."
         ),
         "met": Claim(f"{len(met)} of the {len(TARGETS)} targets were met."),
