@@ -10,7 +10,7 @@ from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.report.answers import shown_number
 from invariantnet.report.charts import LONGEST, Bar, bars
 from invariantnet.report.posterior_charts import posterior_chart, range_charts
-from invariantnet.report.wording import headline, meaning, typed
+from invariantnet.report.wording import headline, meaning, next_steps, typed
 
 LADDER = RangePosterior(
     family="rotation",
@@ -41,6 +41,25 @@ NOISE = SymmetryPosterior(
     examples=40,
     learned=False,
 )
+
+
+ALONE = SymmetryPosterior(
+    names=("trivial",),
+    orders=(1,),
+    probabilities=(1.0,),
+    log_evidence=(-60.0,),
+    log_evidence_spread=(1.0,),
+    examples=400,
+    left_out=("reversal", "sign"),
+)
+
+
+def test_where_nothing_was_compared_no_symmetry_is_denied():
+    assert headline(ALONE, "trivial") == "No symmetry was compared, so the network has none."
+    assert meaning(ALONE).startswith("No symmetry was the only candidate, because examples do not lie where")
+    said = " ".join(next_steps(ALONE, "trivial"))
+    assert "may still be there" in said
+    assert "copies" not in said
 
 
 def test_a_range_is_told_with_its_interval_and_not_as_the_rung_that_was_built_in():

@@ -8,13 +8,13 @@ from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from invariantnet._system.torch_state import threads
-from invariantnet._system.words import with_article
 from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.data.duplicates import merge_duplicates
 from invariantnet.data.examples import Examples
 from invariantnet.estimator.validation import seed_from
 from invariantnet.nn import Ensemble
 from invariantnet.report.answers import Estimator, encoded
+from invariantnet.report.network_words import one_network
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.training.loop import device_of
 
@@ -67,7 +67,7 @@ def fit_baseline(
     clf.measure_inputs(inputs)
     examples = Examples(inputs.to(device), torch.from_numpy(codes).to(device), weight)
     other = other_kind(clf)
-    what = "the same network" if other is None else with_article(other)
+    what = "the same network" if other is None else one_network(other)
     with threads(clf.threads_):
         seed = seed_from(clf.random_state)
         return clf.train_network(

@@ -1,5 +1,7 @@
 """What the kinds of networks are, for readers who have not built any."""
 
+from invariantnet._system.words import with_article
+
 _WORDS = {
     "linear": "a linear function of the inputs",
     "plain mlp": "one hidden layer",
@@ -38,3 +40,20 @@ def network_words(name: str) -> str:
     """
     plain = name.removesuffix(_SHARED)
     return _WORDS[plain] + (", with all columns in the units that every candidate allows" if plain != name else "")
+
+
+def one_network(name: str) -> str:
+    """Name one network of a kind.
+
+    Args:
+        name: Name of a model.
+
+    Returns:
+        The name with an article, as it stands in a sentence.
+
+    Example:
+        >>> one_network("plain cnn"), one_network("linear in shared units")
+        ('a plain cnn', 'a linear function in shared units')
+    """
+    plain = name.removesuffix(_SHARED)
+    return with_article(name.replace(plain, "linear function") if plain == "linear" else name)

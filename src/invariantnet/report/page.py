@@ -9,9 +9,10 @@ import jinja2
 from markupsafe import Markup
 from torch import nn
 
-from invariantnet._system.words import count_words, with_article
+from invariantnet._system.words import count_words
 from invariantnet.estimator.persistence import ModelRecord
 from invariantnet.inference.kinds import kind_of
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.metrics import CalibrationBin
 from invariantnet.report import charts, wording
 from invariantnet.report.answers import Answer, Estimator, class_names
@@ -24,7 +25,7 @@ from invariantnet.report.evaluation import (
     shown_copies,
     shown_symmetry,
 )
-from invariantnet.report.network_words import network_words
+from invariantnet.report.network_words import network_words, one_network
 from invariantnet.report.pictures import brightness, thumbnail
 from invariantnet.report.posterior_charts import (
     evidence_chart,
@@ -118,7 +119,7 @@ def render(subject: Subject) -> str:
         words=both_names,
         plain=plain_name,
         count_words=count_words,
-        with_article=with_article,
+        one_network=one_network,
         network_words=network_words,
         headline=wording.headline(posterior, model.chosen),
         meaning=wording.meaning(posterior),
@@ -128,6 +129,7 @@ def render(subject: Subject) -> str:
         quality=wording.quality(subject.evaluation, classes=bool(classes)),
         backbone=backbone,
         baseline=wording.baseline(backbone, other),
+        compared=_has_rivals(posterior),
         posterior_chart=posterior_chart(posterior),
         evidence_chart=evidence_chart(posterior),
         range_charts=range_charts(posterior),
@@ -149,6 +151,11 @@ def render(subject: Subject) -> str:
     )
 
 
+def _has_rivals(posterior: SymmetryPosterior) -> bool:
+    """Whether symmetries were compared: else a page has no race, no prices, and no copies to show."""
+    return len(posterior.names) > 1
+
+
 def _parts(subject: Subject, *, tried: bool) -> list[tuple[str, str]]:
     """Identifiers and names of the parts that the page has, for its navigation."""
     evaluation, posterior = subject.evaluation, subject.model.posterior
@@ -156,13 +163,13 @@ def _parts(subject: Subject, *, tried: bool) -> list[tuple[str, str]]:
         "symmetry": ("Which symmetry", True),
         "try": ("Try it", tried),
         "test": ("On test data", evaluation.test_examples > 0),
-        "copies": ("Copies", evaluation.test_examples > 0),
+        "copies": ("Copies", evaluation.test_examples > 0 and _has_rivals(posterior)),
         "confusion": ("Confusion", bool(evaluation.confusion)),
         "calibration": ("Calibration", evaluation.test_examples > 0),
         "models": ("Networks", len(posterior.models) > 1),
         "by-class": ("By class", class_table(posterior) is not None),
-        "race": ("The race", bool(posterior.race)),
-        "prices": ("Prices", bool(posterior.prices)),
+        "race": ("The race", bool(posterior.race) and _has_rivals(posterior)),
+        "prices": ("Prices", bool(posterior.prices) and _has_rivals(posterior)),
         "settings": ("Settings", True),
     }
     return [(part, name) for part, (name, shown) in there.items() if shown]
@@ -231,6 +238,7 @@ def _try_it(subject: Subject) -> tuple[TryIt | None, str | None]:
     """What the page needs to predict by itself, or the reason why it cannot."""
     names = [f"{example.truth}, test input" for example in subject.evaluation.examples]
     try:
-        return try_it(subject.estimator, subject.baseline, subject.inputs.examples, names), None
+        found = try_it(subject.estimator, subject.baseline, subject.inputs.examples, names)
     except LeftOutError as reason:
         return None, str(reason)
+    return (found if found and (found.moves or found.sliders or found.draws) else None), None

@@ -4,11 +4,12 @@ import re
 
 from markupsafe import Markup, escape
 
-from invariantnet._system.words import round_words, with_article
+from invariantnet._system.words import round_words
 from invariantnet.estimator.persistence import ModelRecord
-from invariantnet.inference.posterior import PARTIAL, SymmetryPosterior
+from invariantnet.inference.posterior import NOT_COMPARED, PARTIAL, SymmetryPosterior
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report.evaluation import Evaluation
+from invariantnet.report.network_words import one_network
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.plain import both_names, plain_name
 
@@ -34,6 +35,8 @@ def headline(posterior: SymmetryPosterior, chosen: str) -> str:
     """
     if not posterior.learned:
         return "No network has learned to predict the labels, so they say nothing about symmetries."
+    if posterior.strength == NOT_COMPARED:
+        return "No symmetry was compared, so the network has none."
     p = posterior.certainty
     found = f"{posterior.found}, with probability {p:.3f}" if p < CERTAIN else posterior.found
     if posterior.strength == "inconclusive":
@@ -60,6 +63,9 @@ def meaning(posterior: SymmetryPosterior) -> str:
         return "No network predicts better than a guess that ignores the inputs."
     if posterior.strength == "inconclusive":
         return "Several symmetries predict the labels almost equally well."
+    if posterior.strength == NOT_COMPARED:
+        why = posterior.verdict.removeprefix(f"{NOT_COMPARED}: ")
+        return f"{why[:1].upper()}{why[1:]}."
     name = plain_name(posterior.favourite)
     if posterior.strength == PARTIAL:
         return f"Labels of most classes stay the same under {name}, but others would become another class."
@@ -84,6 +90,8 @@ def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
         "Predict new inputs with `invariantnet predict RUN DATA`, where RUN is the folder of this page, or take "
         "the network elsewhere with `invariantnet export RUN model.onnx`."
     )
+    if posterior.strength == NOT_COMPARED:
+        return use, "A symmetry may still be there: name those that you suspect, with --symmetries."
     if chosen == TRIVIAL:
         return (
             use,
@@ -132,7 +140,7 @@ def network_names(chosen: str, other: str | None = None) -> dict[str, str]:
         The heading of each network, by its key.
     """
     named = "without symmetry" if chosen == TRIVIAL else f"with {plain_name(chosen)}"
-    same = "the same network" if other is None else with_article(other)
+    same = "the same network" if other is None else one_network(other)
     return {"chosen": named, "baseline": f"{same} without the symmetry"}
 
 
@@ -148,12 +156,12 @@ def baseline(backbone: str, other: str | None) -> str:
     """
     if other is None:
         return (
-            f"Beside it is the baseline: the same kind of network, {with_article(backbone)}, without the "
+            f"Beside it is the baseline: the same kind of network, {one_network(backbone)}, without the "
             "symmetry, trained in the same way on the same examples."
         )
     return (
-        f"Beside it is the baseline: {with_article(other)} without the symmetry, trained on the same examples. "
-        f"It is of another kind, because {with_article(backbone)} always has the symmetry."
+        f"Beside it is the baseline: {one_network(other)} without the symmetry, trained on the same examples. "
+        f"It is of another kind, because {one_network(backbone)} always has the symmetry."
     )
 
 
