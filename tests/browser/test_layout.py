@@ -24,6 +24,7 @@ def test_a_page_fits_every_width_in_every_state(run, tmp_path, visit, width, sta
     record = json.loads((run / RUN).read_text())
     if state == "inconclusive":
         record["posterior"]["probabilities"] = [0.2, 0.2, 0.35, 0.25]
+        record["posterior"]["at_least"] = [1.0, 0.45, 0.6, 0.25]
     if state == "partial":
         record["posterior"]["refuted_by"] = {"rot90": ["8"]}
     record["posterior"]["learned"] = state != "nothing learned"

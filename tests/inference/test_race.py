@@ -83,14 +83,21 @@ def sure_from(labels, later=0.0):
 @pytest.mark.parametrize(
     ("labels", "later", "examples"),
     [
-        (16_000, 0.0, 7_000),  # blocks end after 1,000, 3,000, 7,000, 15,000 and 16,000
+        (16_000, 0.0, 7_000),  # blocks end after 1,000, 3,000, 7,000 and 16,000 labels
         (2_500, 0.0, 16_000),  # rot90 has no lead in the block that ends after 7,000: others may catch up
         (2_500, -0.01, 16_000),
     ],
 )
-def test_a_race_ends_when_two_blocks_are_sure_and_nothing_catches_up(labels, later, examples):
+def test_a_race_ends_when_the_favourite_is_sure_and_nothing_catches_up(labels, later, examples):
     found = scripted(sure_from(labels, later), first=1000, margin=np.inf)
     assert found.examples == examples
+
+
+def test_a_race_goes_on_where_the_favourite_has_just_changed():
+    scores = sure_from(16_000)
+    scores[0, 0, :3_000] += 0.2
+    scores[1, 0, 3_000:] += 0.5
+    assert scripted(scores, first=1000, margin=np.inf).examples == 16_000
 
 
 def test_a_race_of_few_examples_or_with_one_candidate_uses_all_of_them():

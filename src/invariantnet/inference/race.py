@@ -212,7 +212,7 @@ class Race:
         return now.affordable is not None and now.affordable == before
 
     def is_settled(self, block: Block) -> bool:
-        """Whether two blocks in a row are sure of one symmetry, which also predicts the last of them best.
+        """Whether the favourite of two blocks in a row is sure, and also predicts the last of them best.
 
         Where a smaller group catches up with more examples, it leads in the last block before it leads in all.
         """
@@ -220,11 +220,10 @@ class Race:
         if self.config.tolerance or len(contest.symmetries) == 1 or not may_end(block, self.blocks):
             return False
         before, last = (stage.probabilities for stage in now.stages[-2:])
-        favourite = max(last, key=last.__getitem__)
+        favourite = max(before, key=before.__getitem__)
         here = now.seen[:, self._labels(block)].sum(1)
         ahead = self._symmetry_of(max(now.included, key=lambda k: here[k]))
-        is_sure = min(before[favourite], last[favourite]) >= DECISIVE
-        return is_sure and contest.symmetries[ahead].name == favourite
+        return last[favourite] >= DECISIVE and contest.symmetries[ahead].name == favourite
 
     def drop_hopeless(self, block: Block, behind: dict[int, int]) -> None:
         """Take the hopeless out of the race, unless it is over anyway."""

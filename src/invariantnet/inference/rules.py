@@ -21,8 +21,8 @@ MOST_COMPARED = 32_000
 """Examples of a comparison at most, drawn at random. The networks of its last block learn from 8,000 of them; a
 block that learns from four times as many would take three times as long as all before it."""
 ENOUGH = 5_000
-"""Labels after which a race ends with a verdict that two blocks in a row were sure of. Of 60,000 examples, most
-comparisons then end after 7,500 predictions, by networks that learned from at most 2,000 examples."""
+"""Labels after which a race ends with a sure verdict for the favourite of two blocks in a row. Of 60,000 examples,
+most comparisons then end after 7,500 predictions, by networks that learned from at most 2,000 examples."""
 FAR_BEHIND = 4.0
 """Standard errors that a gap must exceed, beyond the margin, before a symmetry is hopeless."""
 MODEL_MARGIN, MODEL_FAR_BEHIND = 3.0, 2.0
