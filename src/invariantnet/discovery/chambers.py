@@ -15,6 +15,7 @@ from jaxtyping import Float64, Int64
 
 from invariantnet.discovery.copies import LISTED
 from invariantnet.discovery.structure import symmetric_parts
+from invariantnet.symmetries._closure import TooManyElementsError, close_indices
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group
 
@@ -73,9 +74,15 @@ def even_signs(dim: int) -> Int64[np.ndarray, "generators dim"]:
 @lru_cache(maxsize=4096)
 def _chamber(generators: bytes, dim: int) -> Chamber | None:
     index = np.frombuffer(generators, np.int64).reshape(-1, dim)
-    group = Group("proposal", index)
-    if group.order <= LISTED:
-        return None
+    try:
+        close_indices(index, LISTED, "the proposal")
+    except TooManyElementsError:
+        return _chamber_of_large(Group("proposal", index))
+    return None
+
+
+def _chamber_of_large(group: Group) -> Chamber | None:
+    index, dim = group.generators, group.dim
     if not (index >= dim).any():
         return "sorted" if symmetric_parts(group) else None
     count = int((index != np.arange(dim)).any(axis=0).sum())

@@ -30,13 +30,14 @@ def closure(generators: Indices) -> Int64[np.ndarray, "found dim"]:
     dim = len(colors)
     found: list[Int64[np.ndarray, " dim"]] = []
     # Elements that leave the first inputs alone, from the last place to the first, generate the group.
+    reached = np.arange(dim)
     for place in reversed(range(dim)):
         for image in range(place + 1, dim):
-            reached = signed_orbits(np.stack([np.arange(dim), *found]))[0]
             if colors[place, place] == colors[image, image] and reached[place] != reached[image]:
                 element = _element(colors, [*range(place), image])
                 if element is not None:
                     found.append(element)
+                    reached = signed_orbits(np.stack(found))[0]
     return np.array(found, dtype=np.int64).reshape(-1, dim)
 
 
