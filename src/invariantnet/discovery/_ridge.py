@@ -26,15 +26,20 @@ class Fit:
 
     Args:
         coefficients: Of features, or of the examples of a kernel.
-        score: Log probability of the labels, each predicted from all others.
+        left_out: Log probability of each label, predicted from all others.
         ridge: The penalty.
         calibration: Turns fitted values into log probabilities.
     """
 
     coefficients: Float64[np.ndarray, "m outputs"]
-    score: float
+    left_out: Float64[np.ndarray, " n"]
     ridge: float
     calibration: "Classes | Reals"
+
+    @property
+    def score(self) -> float:
+        """Log probability of the labels, each predicted from all others."""
+        return float(self.left_out.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,5 +223,4 @@ class _Best:
         assert self.error is not None
         left_out = targets - self.error
         calibration = self.start.calibrated(left_out, self.y)
-        score = float(calibration.log_prob(left_out, self.y).sum())
-        return Fit(turn_back(self.shrunk), score, self.ridge, calibration)
+        return Fit(turn_back(self.shrunk), calibration.log_prob(left_out, self.y), self.ridge, calibration)

@@ -141,9 +141,7 @@ class Judge:
 
         Any constraint helps a predictor of few examples. A true symmetry helps all of them.
         """
-        gains = self.gains(generators)[-1]
-        error = max(float(gains.std()), 1e-12) / len(gains) ** 0.5
-        return float(norm.sf(gains.mean() / error))
+        return p_value_of_gain(self.gains(generators)[-1])
 
     def gain(self, generators: Indices) -> float:
         """Nats that the symmetry gains over none, on average over the numbers of examples to learn from."""
@@ -152,6 +150,12 @@ class Judge:
     def log_e_value_against_inputs(self, generators: Indices) -> float:
         """Log e-value of the null hypothesis that the inputs have the symmetry: large if they do not."""
         return inputs_against(joint_symmetry_of(generators), self.examples.x, self.first)
+
+
+def p_value_of_gain(gains: Float64[np.ndarray, " labels"]) -> float:
+    """P-value of the null hypothesis that gains are at most 0 on average, by a normal test."""
+    error = max(float(gains.std()), 1e-12) / len(gains) ** 0.5
+    return float(norm.sf(gains.mean() / error))
 
 
 def inputs_against(symmetry: Symmetry, x: Float64[np.ndarray, "n dim"], first: int) -> float:

@@ -7,22 +7,27 @@ large as the sum over the groups that were looked at, so the search can be as gr
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 
 from invariantnet.discovery._beam import beam_search
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.chambers import even_signs
 from invariantnet.discovery.closure import closure, orbits_of_pairs
-from invariantnet.discovery.evidence import Evidence
+from invariantnet.discovery.copies import nothing, symmetry_of
+from invariantnet.discovery.evidence import Evidence, Rival, log_prob_of_left_out
 from invariantnet.discovery.gradients import moments_of_gradients
+from invariantnet.discovery.judging import p_value_of_gain
 from invariantnet.discovery.neighbours import neighbours, subgroups
+from invariantnet.discovery.predictors import choose
 from invariantnet.discovery.prior import log_prior
 from invariantnet.discovery.proposals import Kind, Proposal, Source, order_of, propose
 from invariantnet.discovery.ranking import exchange_misfits, first_of_each_kind, ranked
-from invariantnet.symmetries._closure import Indices, close_indices
+from invariantnet.inference.support import HIGHEST, LOWEST, Support
+from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group
 
@@ -48,6 +53,15 @@ turns of three are all their permutations, as far as pairs can tell."""
 
 MOST_LISTED, PAIRS, PARTS = 400, 400, 12
 """Elements of the largest group whose subgroups are tried, pairs of elements that generate them, and how many."""
+
+SIGNS = 24
+"""Changes of sign that join the best group in each step: a group of many elements leaves fewer to choose from."""
+
+REFUTED = 0.025
+"""P-value of "it loses nothing" below which a group is out: true ones gain, so that hardly any is lost."""
+
+FINALISTS = 12
+"""Groups that are weighed again for the verdict: further ones hardly ever have a share."""
 
 CONJUGATES = 24
 """Conjugates by an exchange of two inputs that are tried in each step: the ones that look most alike."""
@@ -90,6 +104,11 @@ class Posterior:
     rng: np.random.Generator
     weighed: dict[Hashable, Weighed] = field(default_factory=dict)
 
+    @cached_property
+    def support(self) -> Support:
+        """Where inputs lie: no label speaks against an exchange of years and yes-or-no, so it is not weighed."""
+        return Support(both_signs=True, columns=np.quantile(self.evidence.examples.x, (LOWEST, HIGHEST), axis=0))
+
     def search(self, *, signed: bool) -> None:
         """Propose groups, and climb from the best one."""
         examples = self.evidence.examples
@@ -109,8 +128,36 @@ class Posterior:
                 return
             for generators in self._around(before, moments):
                 self.weigh(Proposal(generators, before.source, "together", 0.0))
+            if signed and before.log_odds > 0:
+                for generators in _with_changes_of_sign(before.generators):
+                    self.weigh(Proposal(generators, before.source, "signs", 0.0))
             if self.best is before:
                 return
+
+    def weighed_again(self, evidence: Evidence) -> "Posterior":
+        """Weigh the best groups once more, by better evidence.
+
+        A function that is nearly symmetric gains where examples are few, and loses where they are many. So a group
+        is out if labels are predicted worse with it than without, each from all others.
+
+        Args:
+            evidence: Compares symmetries on the same labels, with more care.
+
+        Returns:
+            A posterior over the best groups and none.
+        """
+        again, examples = Posterior(evidence, self.rng), evidence.examples
+        predictor = choose(examples)
+        plain = log_prob_of_left_out(predictor, nothing(examples.x.shape[1]), examples)
+        for key, w in sorted(self.weighed.items(), key=lambda item: -item[1].log_odds)[:FINALISTS]:
+            larger = self._larger(_listed(w.generators))
+            closed = None if larger is None else larger.generators
+            value = evidence.log_e_value(w.generators, closed, again._rival(w.log_prior))
+            lost = plain - log_prob_of_left_out(predictor, symmetry_of(w.generators), examples)
+            if p_value_of_gain(lost) < REFUTED:
+                value = min(value, -float(lost.sum()))
+            again.weighed[key] = replace(w, log_e_value=value)
+        return again
 
     @property
     def best(self) -> Weighed:
@@ -134,31 +181,41 @@ class Posterior:
         generators = generators[(generators != identity).any(axis=1)]
         if not len(generators):
             return
-        key = _key(generators)
-        if key in self.weighed:
+        group = _listed(generators)
+        key = _key(group)
+        if key in self.weighed or not self.support.can_refute(group):
             return
-        group, larger = Group("proposal", generators), self._larger(generators)
-        value = self.evidence.log_e_value(generators, larger)
-        prior = log_prior(group)
+        larger, prior = self._larger(group), log_prior(group)
+        value = self.evidence.log_e_value(
+            generators, None if larger is None else larger.generators, self._rival(prior)
+        )
         self.weighed[key] = Weighed(generators, proposal.source, proposal.kind, prior, value)
         if larger is not None:
             self._weigh_closure(larger, proposal, prior)
 
-    def _larger(self, generators: Indices) -> Int64[np.ndarray, "more dim"] | None:
-        """The closure of a group, if it is larger."""
-        if (generators >= generators.shape[1]).any():
+    def _rival(self, prior: float) -> Rival | None:
+        """The best group so far, for another one with a prior."""
+        if not self.weighed:
             return None
-        larger = closure(generators)
-        return None if _key(larger) == _key(generators) else larger
+        return Rival(symmetry_of(self.best.generators), self.best.log_prior - prior)
 
-    def _weigh_closure(self, generators: Indices, proposal: Proposal, prior: float) -> None:
+    def _larger(self, group: Group) -> Group | None:
+        """The closure of a group, if it is larger."""
+        if not group.is_permutation_group:
+            return None
+        larger = _listed(closure(group.generators))
+        return None if larger.order == group.order else larger
+
+    def _weigh_closure(self, group: Group, proposal: Proposal, prior: float) -> None:
         """Add the closure of a group; it is named as easily as the group itself."""
-        key = _key(generators)
+        key = _key(group)
         known = self.weighed.get(key)
+        if known is None and not self.support.can_refute(group):
+            return
         if known is None:
-            own = log_prior(Group("proposal", generators))
-            value = self.evidence.log_e_value(generators)
-            known = Weighed(generators, proposal.source, "together", own, value)
+            own = log_prior(group)
+            value = self.evidence.log_e_value(group.generators, rival=self._rival(max(own, prior)))
+            known = Weighed(group.generators, proposal.source, "together", own, value)
         self.weighed[key] = replace(known, log_prior=max(known.log_prior, prior))
 
     def _around(self, best: Weighed, moments: Moments) -> Iterable[Indices]:
@@ -195,6 +252,20 @@ def _subgroups_with_more_orbits(generators: Indices) -> Iterable[Indices]:
     own = orbits_of_pairs(generators).tobytes()
     by_orbits = sorted((len(np.unique(np.frombuffer(key, np.int64))), key) for key in found if key != own)
     yield from (found[key] for _, key in by_orbits[:PARTS])
+
+
+def _with_changes_of_sign(generators: Indices) -> Iterable[Indices]:
+    """Add a change of the signs of all inputs, of one, or of two: one of each orbit, others generate the same."""
+    dim = generators.shape[1]
+    identity = np.arange(dim)
+    yield np.concatenate([generators, identity[None] + dim])
+    orbits = orbits_of_pairs(generators % dim)
+    _, first = np.unique(orbits[np.triu_indices(dim)], return_index=True)
+    for k in first[:SIGNS]:
+        changed = [axis[k] for axis in np.triu_indices(dim)]
+        index = identity.copy()
+        index[changed] = identity[changed] + dim
+        yield np.concatenate([generators, index[None]])
 
 
 def _grown(generators: Indices, moments: Moments) -> Iterable[Indices]:
@@ -238,10 +309,18 @@ def _exchanges_one_by_one(moments: Moments) -> list[Proposal]:
     return found
 
 
-def _key(generators: Indices) -> Hashable:
+def _listed(generators: Indices) -> Group:
+    """A group with all its elements, unless it is large."""
+    try:
+        elements = close_indices(generators, LISTED, "the group")
+    except TooManyElementsError:
+        return Group("proposal", generators)
+    return Group("proposal", generators, known_elements=elements)
+
+
+def _key(group: Group) -> Hashable:
     """Equal for equal groups; large groups with the same order and orbits count as one."""
-    if order_of(generators, LISTED) is None:
-        orbits, signs = signed_orbits(generators)
-        return Group("proposal", generators).order, orbits.tobytes(), signs.tobytes()
-    elements = close_indices(generators, LISTED, "the group")
-    return np.unique(elements, axis=0).tobytes()
+    if group.known_elements is None:
+        orbits, signs = signed_orbits(group.generators)
+        return group.order, orbits.tobytes(), signs.tobytes()
+    return np.unique(group.known_elements, axis=0).tobytes()

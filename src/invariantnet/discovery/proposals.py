@@ -47,8 +47,9 @@ ALIKE = 6
 KEPT = 5
 """Permutations of each source that become proposals: each further one costs every other a little power."""
 
-KEPT_OF_FEW = 12
-"""The same among few inputs, where a prior pays for every group, proposed or not."""
+SURPRISING, KEPT_OF_FEW = 12, 24
+"""The same among few inputs, where a prior pays for every group: the most surprising permutations, and the first
+of each number of inputs that move. A true cycle of five among seven inputs was the 7th and the 36th."""
 
 LEVELS = 3
 """Partitions into exchangeable inputs that become proposals, at the widest gaps of the clustering."""
@@ -185,7 +186,8 @@ def search(
     if dim < 2 and not signed:
         return []
     if dim <= FEW_INPUTS:
-        return without_powers(first_of_each_kind(ranked(moments, beam_search(moments))))
+        best = ranked(moments, beam_search(moments))
+        return without_powers([*best[:SURPRISING], *first_of_each_kind(best)])
     tried = list(_attempts(moments, rng, signed=signed, beyond=beyond))
     best = ranked(moments, [index for _, index in tried])
     limits = {index.tobytes(): within for within, index in tried}

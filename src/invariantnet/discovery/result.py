@@ -26,6 +26,7 @@ class Tested:
         kind: One permutation, several together, or exchanges within parts.
         log_prior: Log of its share of the prior, or of the weights of all tests: what naming it costs.
         log_e_value: Log evidence against "symmetrising gains nothing"; log 20 = 3 is level 0.05 for a single test.
+            Of few inputs, a lower bound for groups that are far behind the best one.
         accepted: Whether the null hypothesis was rejected, all tests considered.
     """
 

@@ -1,14 +1,14 @@
 """Scores of groups that were computed before, so that an interrupted search goes on where it stopped."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
 
 from invariantnet._system.words import package_version
-from invariantnet.discovery.predictors import AnyPredictor, Labelled
+from invariantnet.discovery.predictors import Labelled
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.scoring import BlockScore
 from invariantnet.symmetries._closure import Indices
@@ -28,7 +28,7 @@ class Scores:
 
     def get(
         self,
-        predictor: AnyPredictor,
+        predictor: Hashable,
         generators: Indices,
         compute: Callable[[], Float64[np.ndarray, " numbers"]],
         part: int = 0,

@@ -15,7 +15,7 @@ from invariantnet.discovery.closing import Closing
 from invariantnet.discovery.columns import Columns, columns_of
 from invariantnet.discovery.copies import symmetry_of
 from invariantnet.discovery.evalues import e_bh
-from invariantnet.discovery.evidence import MOST_EXAMPLES, Evidence
+from invariantnet.discovery.evidence import MANY_CENTRES, MOST_EXAMPLES, Evidence
 from invariantnet.discovery.judging import Judge, inputs_against
 from invariantnet.discovery.posterior import Posterior
 from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
@@ -113,14 +113,16 @@ def _weighed(
     examples: Labelled, rng: np.random.Generator, nothing: Discovery, columns: Columns, scores: Scores
 ) -> Discovery:
     """Weigh groups of few inputs on all labels."""
-    posterior = Posterior(Evidence(examples, scores), rng)
-    posterior.search(signed=changes_sign(examples.x))
+    posterior = searched = Posterior(Evidence(examples, scores), rng)
+    searched.search(signed=changes_sign(examples.x))
     level = -np.log(nothing.alpha)
+    if searched.log_e_value >= level:
+        posterior = searched.weighed_again(Evidence(examples, scores, MANY_CENTRES))
     tested = tuple(
         Tested(
             columns.widen(w.generators), w.source, w.kind, w.log_prior, w.log_e_value, bool(w.log_odds >= level)
         )
-        for w in posterior.weighed.values()
+        for w in {**searched.weighed, **posterior.weighed}.values()
         if np.isfinite(w.log_e_value)
     )
     nothing = replace(
