@@ -1,7 +1,7 @@
 """How far a range reaches: the posterior over the rungs of one ladder, its median, its interval, and words."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -29,7 +29,7 @@ class RangePosterior:
     """Log evidence of the best symmetry with each value; an upper bound for symmetries that were dropped."""
     median: float
     interval: tuple[float, float]
-    """95 % of the probability, between the rungs by interpolation."""
+    """Values that hold 95 % of the probability; its ends are values that were compared."""
 
     @property
     def words(self) -> str:
@@ -37,8 +37,10 @@ class RangePosterior:
         low, high = (self.with_unit(value) for value in self.interval)
         if self.median == self.values[0]:
             return f"up to {high} at most"
-        about = f"up to about {self.with_unit(self.median)}"
-        return about if low == high else f"{about}, between {low} and {high}"
+        about = self.with_unit(self.median)
+        if self.interval[0] > self.values[0] and low != high:
+            return f"up to about {about}, between {low} and {high}"
+        return f"up to about {about}" + (f", at most {high}" if high != about else "")
 
     @property
     def costs_beyond(self) -> bool:
@@ -87,6 +89,24 @@ def range_posteriors(
     return found
 
 
+def with_probability(found: RangePosterior, some: float, lift: float) -> RangePosterior:
+    """Change how probable it is that there is some range, and leave the rungs as probable among each other.
+
+    Args:
+        found: What is known about a family.
+        some: Probability of all rungs together.
+        lift: What is added to every log evidence.
+
+    Returns:
+        The posterior with this probability.
+    """
+    rungs = sum(found.probabilities[1:]) or 1.0
+    probabilities = (1 - some, *(some * p / rungs for p in found.probabilities[1:]))
+    median, interval = _summary(found.values, probabilities, found.factor)
+    evidence = tuple(value + lift for value in found.log_evidence)
+    return replace(found, probabilities=probabilities, log_evidence=evidence, median=median, interval=interval)
+
+
 def value_of(symmetry: AnySymmetry, family: Family) -> float:
     """How far a symmetry reaches in one family."""
     extents = symmetry.extents if isinstance(symmetry, Range) else ()
@@ -127,9 +147,22 @@ def _posterior(
     values = sorted({family.none, *reach})
     summed = [sum(p for p, v in zip(probabilities, reach, strict=True) if v == value) for value in values]
     best = [max((e for e, v in zip(log_evidence, reach, strict=True) if v == value)) for value in values]
-    scale = np.log(values) if family.factor else np.array(values)
-    found = [quantile(scale, np.array(summed), share) for share in ((1 - CREDIBLE) / 2, 0.5, (1 + CREDIBLE) / 2)]
-    low, median, high = (round(float(np.exp(v) if family.factor else v), 6) for v in found)
+    median, interval = _summary(values, summed, family.factor)
     return RangePosterior(
-        family.name, family.unit, family.factor, tuple(values), tuple(summed), tuple(best), median, (low, high)
+        family.name, family.unit, family.factor, tuple(values), tuple(summed), tuple(best), median, interval
     )
+
+
+def _summary(
+    values: Sequence[float], probabilities: Sequence[float], factor: bool
+) -> tuple[float, tuple[float, float]]:
+    """Median, and the rungs between which the credible interval lies.
+
+    Nothing between two rungs was compared, so the ends of the interval are rounded outwards to rungs. Else a range
+    that reaches exactly to a rung would be left out by a hair wherever the rung below it predicts as well.
+    """
+    scale, p = np.log(values) if factor else np.array(values), np.array(probabilities)
+    low, middle, high = (quantile(scale, p, share) for share in ((1 - CREDIBLE) / 2, 0.5, (1 + CREDIBLE) / 2))
+    median = round(float(np.exp(middle) if factor else middle), 6)
+    ends = int(np.searchsorted(scale, low, side="right")) - 1, int(np.searchsorted(scale, high))
+    return median, (values[ends[0]], values[ends[1]])
