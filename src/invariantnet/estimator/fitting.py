@@ -19,9 +19,10 @@ from invariantnet.estimator.heads import ComparedHeads, attached, head_maker, on
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
+from invariantnet.inference.beside import probes_for, rungs_beside, with_ranges
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.climbing import left_out, with_joins_of
-from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.hypotheses import Hypothesis, with_joins
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import UNFROZEN
 from invariantnet.inference.prices import predict_moved
@@ -31,7 +32,7 @@ from invariantnet.nn import InvariantLinear, Symmetrized
 from invariantnet.nn.pretrained import Pretrained, set_frozen
 from invariantnet.symmetries.copies import Copies
 from invariantnet.symmetries.plain import plain_hypothesis, plain_name
-from invariantnet.symmetries.ranges import AnySymmetry
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.config import History, Training
 from invariantnet.training.loop import train
 from invariantnet.uncertainty import train_uncertain, training_steps
@@ -94,7 +95,8 @@ class Fitter(NetworkMaker):
                 if not (new := self._join_the_best()):
                     break
                 self._race(compared, seed, cache, new)
-        evidence = self.posterior_.log_evidence if self._searches_joins else ()
+            self._ask_about_ranges(compared, seed, cache)
+        evidence = self.posterior_.log_evidence[: len(self._groups)] if self._searches_joins else ()
         others = left_out(self.symmetries, self.candidates_, self.input_shape_, evidence)
         self.posterior_ = replace(self.posterior_, left_out=others)
         if self.second_opinion:
@@ -120,15 +122,41 @@ class Fitter(NetworkMaker):
                 seed=seed,
                 records=Records(
                     cache,
-                    self._about_scores(),
+                    {**self._about_scores(), "probes": [probe.name for probe in self._probes]},
                     on_network,
                     said.step_seconds,
                     self._class_names,
                     compared.predict_moved,
+                    self._probes,
                     compared.planned,
                     self._alpha,
                 ),
             )
+
+    def _ask_about_ranges(self, compared: "_Compared", seed: int, cache: ScoreCache) -> None:
+        """Compare the favourite with ranges, if inputs that are moved a little are predicted almost as well."""
+        first, groups = self.posterior_, self._groups
+        favourite = next(g for g in groups if g.name == first.favourite)
+        rungs = rungs_beside(favourite, groups, first.strain, self.input_shape_) if self._searches_joins else []
+        if not rungs:
+            return
+        model = self.hypothesis_of(favourite).model.name
+        self.candidates_ = with_joins([favourite, *rungs], closed=False)
+        self._combine_symmetries_and_models()
+        self.hypotheses_ = [h for h in self.hypotheses_ if h.model.name == model]
+        words = "Inputs that are moved a little are predicted almost as well: now asking how far they may move."
+        say(words, visible=self.verbose > 0)
+        self._race(compared, seed, cache, self.hypotheses_)
+        second, self.candidates_ = self.posterior_, [*groups, *rungs]
+        self._combine_symmetries_and_models()
+        self.posterior_ = with_ranges(first, second, favourite.name, self.candidates_)
+
+    @property
+    def _probes(self) -> list[Range]:
+        """Ranges by which the networks of a comparison of groups are tried."""
+        asks = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
+        suits = self.likelihood.averages_probabilities and not isinstance(self.backbone, Pretrained)
+        return probes_for(self.input_shape_) if asks and suits and self.placement != "weights" else []
 
     @property
     def _searches_joins(self) -> bool:

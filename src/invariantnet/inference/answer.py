@@ -80,6 +80,7 @@ def answer(
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best)
         ),
+        strain=now.strain.get(best[int(np.argmax(list(probabilities.values())))], {}),
         pointwise=pointwise[:, :shared],
         counts=now.counts[:shared],
     )

@@ -50,10 +50,10 @@ class FolderCache(ScoreCache):
         if key not in self.read:
             try:
                 with safetensors.safe_open(self._path(key), framework="numpy") as file:
-                    accuracy = json.loads(file.metadata()["accuracy"])
+                    accuracy, strain = (json.loads(file.metadata()[name]) for name in ("accuracy", "strain"))
                     names = (name for name in file.keys() if name.startswith(MOVED))  # noqa: SIM118
                     moved = {name.removeprefix(MOVED): file.get_tensor(name) for name in names}
-                    self.read[key] = BlockScore(file.get_tensor("log_likelihood"), accuracy, moved)
+                    self.read[key] = BlockScore(file.get_tensor("log_likelihood"), accuracy, moved, strain)
             except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError):
                 raise KeyError(key) from None
         return self.read[key]
@@ -65,7 +65,8 @@ class FolderCache(ScoreCache):
         self.folder.mkdir(parents=True, exist_ok=True)
         moved = {MOVED + name: values for name, values in score.moved.items()}
         content = safetensors.numpy.save(
-            {"log_likelihood": score.log_likelihood, **moved}, {"accuracy": json.dumps(score.accuracy)}
+            {"log_likelihood": score.log_likelihood, **moved},
+            {"accuracy": json.dumps(score.accuracy), "strain": json.dumps(score.strain)},
         )
         write_bytes(self._path(key), content)
 

@@ -49,6 +49,7 @@ class Records:
         step_seconds: CPU seconds of a training step by the name of a hypothesis, if they were measured.
         class_names: Names of the classes.
         predict_moved: Predicts inputs that are moved by a symmetry, where examples are not what symmetries act on.
+        probes: Ranges by which first networks are tried, for `strain`.
         planned: Networks that earlier races with the same cache have planned; those of this race are added.
         alpha: Parameters of the Dirichlet prior over symmetries; a single one gives `trivial` half of the
             probability, and all other kinds equal shares of the rest.
@@ -60,6 +61,7 @@ class Records:
     step_seconds: Mapping[str, float] | None = None
     class_names: Sequence[str] | None = None
     predict_moved: PredictMoved = predict_moved
+    probes: Sequence[Range] = ()
     planned: set[NetworkKey] = field(default_factory=set)
     alpha: float | Sequence[float] = 1.0
 
@@ -96,7 +98,7 @@ def gather_evidence(
     if not isinstance(records.alpha, Sequence):
         log_prior = log_prior_of_kinds(names)
     contest = Contest(symmetries, hypotheses, log_prior)
-    scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved)
+    scorer = Scorer(make_network, likelihood or Categorical(), config.doubt, records.predict_moved, records.probes)
     race = Race(scorer, contest, examples[order], config, seed)
     race.class_names = records.class_names
     race.heats = Heats(hypotheses, examples.x.shape[1], records.planned)

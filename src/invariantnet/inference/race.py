@@ -304,6 +304,7 @@ class Race:
             score = self.cache[self._key(k, 0, block)]
             self.now.scores[k, :, self._labels(block)] = score.log_likelihood
             self.now.accuracy[k], self.now.moved[k] = score.accuracy, score.moved
+            self.now.strain[k] = score.strain
 
     def _train(self, block: Block, keys: Sequence[NetworkKey]) -> None:
         """Train the networks whose scores of a block the cache lacks, heat by heat."""

@@ -18,7 +18,7 @@ from invariantnet.inference.prices import predict_moved, priced_examples
 from invariantnet.likelihoods import Likelihood
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.symmetries.catalogue import TRIVIAL
-from invariantnet.symmetries.ranges import AnySymmetry
+from invariantnet.symmetries.ranges import AnySymmetry, Range
 from invariantnet.training.calibrated import Trained, train_and_calibrate_heat
 from invariantnet.training.loop import predict
 
@@ -55,6 +55,8 @@ class BlockScore:
     moved: dict[str, Float[np.ndarray, " shown"]] = field(default_factory=dict)
     """Log probability of the first labels of the block, their inputs moved by each symmetry, by its name; only of
     a network without symmetry, which can tell an input from its copies."""
+    strain: dict[str, float] = field(default_factory=dict)
+    """Factor by which moving the inputs by each probe multiplies the loss of a first network."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,14 @@ class Scorer:
         doubt: Share of a background prediction mixed into every network's, so that one surprise costs a bounded
             number of nats.
         predict_moved: Predicts inputs that are moved by a symmetry.
+        probes: Ranges by which first networks are tried.
     """
 
     make_network: MakeNetwork
     likelihood: Likelihood
     doubt: float
     predict_moved: PredictMoved = predict_moved
+    probes: Sequence[Range] = ()
 
     def score(
         self, entries: Sequence[Entry], past: Examples, block: Examples, moved_by: Sequence[AnySymmetry] = ()
@@ -120,12 +124,21 @@ class Scorer:
         shown = block[: priced_examples(len(moved_by), min(hypothesis.copies, SAMPLED))]
         tried = {g.name: self.predict_moved(network, g, shown.x, self.likelihood) for g in moved_by}
         moved = {name: predicted for name, predicted in tried.items() if predicted is not None}
+        likely = self.log_likelihood(outputs, block.y.cpu())
+        probes = {probe.name: probe for probe in (self.probes if entry.network == 0 else ())}
+        probed = {name: self.predict_moved(network, p, shown.x, self.likelihood) for name, p in probes.items()}
+        losses = {
+            name: -self.log_likelihood(calibrated(predicted), shown.y.cpu()).mean()
+            for name, predicted in probed.items()
+            if predicted is not None
+        }
         return BlockScore(
-            self.log_likelihood(outputs, block.y.cpu()),
+            likely,
             {name: self.likelihood.score(predicted, shown.y) for name, predicted in moved.items()},
             {name: self.log_likelihood(calibrated(predicted), shown.y.cpu()) for name, predicted in moved.items()}
             if hypothesis.symmetry.name == TRIVIAL
             else {},
+            {name: float(loss / -likely[: len(shown)].mean()) for name, loss in losses.items()},
         )
 
     def guess(self, past: Examples, block: Examples) -> Float[np.ndarray, " block"]:
