@@ -9,6 +9,7 @@ from torch import nn
 import invariantnet as inv
 from invariantnet.data.examples import Examples
 from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.scoring import Entry, Scorer
 from invariantnet.likelihoods import Categorical, StudentT
 
@@ -43,21 +44,29 @@ def test_a_class_that_was_never_seen_is_guessed_too():
     assert output.softmax(-1).tolist() == [pytest.approx([2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5])] * 2
 
 
-def test_the_strain_is_the_factor_by_which_moving_inputs_multiplies_the_loss():
+def test_the_strain_is_the_growth_of_the_loss_of_a_network_that_knows_its_inputs():
+    x, y = torch.zeros(4, 1), torch.tensor([0, 1, 0, 1])
+    past = shown = Examples(x, y)
+    judge = scorer(0.0)
+    guess = float(-judge.guess(past, shown).mean())
+
+    def strain(loss, moved):
+        return judge.strain(np.full(4, loss), np.full(4, moved), past, shown)
+
+    assert strain(0.1, 0.15) == pytest.approx(0.5)
+    assert strain(guess / 2, guess / 2) == np.inf, "of a network that knows little, nothing follows"
+
+
+def test_first_networks_are_tried_on_moved_inputs():
     x, y = corner_problem(60, 0, symmetric=True)
     past, block = Examples(x[:40], y[:40]), Examples(x[40:], y[40:])
-    turns = inv.symmetry("rotation:20", shape=(3, 3))
+    turns, plain = (inv.symmetry(name, shape=(3, 3)) for name in ("rotation:20", "trivial"))
 
-    def strain(predicted, network=0):
-        judge = Scorer(make_network, Categorical(), 0.0, lambda *_: predicted, [turns])
-        plain = Hypothesis(inv.symmetry("trivial", shape=(3, 3)), BRIEF)
-        (score,) = judge.score([Entry(plain, network, 0)], past, block)
-        return score.strain, -score.log_likelihood.mean()
+    def tried(network, moved):
+        judge = Scorer(make_network, Categorical(), 0.0, moved, [turns])
+        (score,) = judge.score([Entry(Hypothesis(plain, BRIEF), network, 0)], past, block)
+        return set(score.strain)
 
-    blind = torch.zeros(20, 2).log_softmax(-1)
-    found, loss = strain(blind)
-    assert set(found) == {"rotation:20"}
-    moved = Scorer(make_network, Categorical(), 0.0).log_likelihood(blind, block.y)
-    assert found["rotation:20"] == pytest.approx(-moved.mean() / loss, rel=0.2), "but for the calibration"
-    assert strain(None)[0] == {}
-    assert strain(blind, network=1)[0] == {}, "first networks are tried"
+    assert tried(0, predict_moved) == {"rotation:20"}
+    assert tried(1, predict_moved) == set()
+    assert tried(0, lambda *_: None) == set()

@@ -19,13 +19,13 @@ from invariantnet.estimator.heads import ComparedHeads, attached, head_maker, on
 from invariantnet.estimator.invariance import network_deviation
 from invariantnet.estimator.networks import NetworkMaker
 from invariantnet.inference import Evidence, HeldOut, Records, SymmetryPosterior, fit_heldout, gather_evidence
-from invariantnet.inference.beside import probes_for, rungs_beside, with_ranges
 from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.climbing import left_out, with_joins_of
 from invariantnet.inference.hypotheses import Hypothesis, with_joins
 from invariantnet.inference.laplace import laplace_evidence
 from invariantnet.inference.models import UNFROZEN
 from invariantnet.inference.prices import predict_moved
+from invariantnet.inference.ranges_after_groups import probes_for, rungs_beside, with_ranges
 from invariantnet.inference.scoring import MakeNetwork, PredictMoved
 from invariantnet.inference.seen import SeenCopies
 from invariantnet.nn import InvariantLinear, Symmetrized
@@ -66,8 +66,6 @@ class Fitter(NetworkMaker):
 
     second_opinion: bool
     tolerance: float
-    prior: float | Sequence[float]
-    joins: bool
     n_networks: int
     n_jobs: int
     verbose: int
@@ -96,7 +94,8 @@ class Fitter(NetworkMaker):
                     break
                 self._race(compared, seed, cache, new)
             self._ask_about_ranges(compared, seed, cache)
-        evidence = self.posterior_.log_evidence[: len(self._groups)] if self._searches_joins else ()
+        searched = self._goes_on and self.posterior_.learned
+        evidence = self.posterior_.log_evidence[: len(self._groups)] if searched else ()
         others = left_out(self.symmetries, self.candidates_, self.input_shape_, evidence)
         self.posterior_ = replace(self.posterior_, left_out=others)
         if self.second_opinion:
@@ -136,16 +135,18 @@ class Fitter(NetworkMaker):
     def _ask_about_ranges(self, compared: "_Compared", seed: int, cache: ScoreCache) -> None:
         """Compare the favourite with ranges, if inputs that are moved a little are predicted almost as well."""
         first, groups = self.posterior_, self._groups
+        if not (self._goes_on and first.learned):
+            return
         favourite = next(g for g in groups if g.name == first.favourite)
-        rungs = rungs_beside(favourite, groups, first.strain, self.input_shape_) if self._searches_joins else []
+        rungs = rungs_beside(favourite, groups, first.strain, self.input_shape_)
         if not rungs:
             return
         model = self.hypothesis_of(favourite).model.name
         self.candidates_ = with_joins([favourite, *rungs], closed=False)
         self._combine_symmetries_and_models()
         self.hypotheses_ = [h for h in self.hypotheses_ if h.model.name == model]
-        words = "Inputs that are moved a little are predicted almost as well: now asking how far they may move."
-        say(words, visible=self.verbose > 0)
+        words = "Inputs that are moved a little are predicted almost as well"
+        say(f"{words}: now asking how far they may move.", visible=self.verbose > 0)
         self._race(compared, seed, cache, self.hypotheses_)
         second, self.candidates_ = self.posterior_, [*groups, *rungs]
         self._combine_symmetries_and_models()
@@ -154,19 +155,12 @@ class Fitter(NetworkMaker):
     @property
     def _probes(self) -> list[Range]:
         """Ranges by which the networks of a comparison of groups are tried."""
-        asks = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
-        suits = self.likelihood.averages_probabilities and not isinstance(self.backbone, Pretrained)
-        return probes_for(self.input_shape_) if asks and suits and self.placement != "weights" else []
-
-    @property
-    def _searches_joins(self) -> bool:
-        """Whether `"auto"` joins what predicts best with other candidates."""
-        searches = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
-        return searches and not isinstance(self.backbone, Pretrained) and self.posterior_.learned
+        suits = self.likelihood.averages_probabilities and self.placement != "weights"
+        return probes_for(self.input_shape_) if suits and self._goes_on else []
 
     def _join_the_best(self) -> list[Hypothesis]:
         """Add joins of the group that predicts best; none if there is no reason to go on."""
-        if not self._searches_joins:
+        if not (self._goes_on and self.posterior_.learned):
             return []
         favourite = self._groups[int(np.argmax(self.posterior_.log_evidence))]
         known = {g.name for g in self._groups}
@@ -359,8 +353,3 @@ class Fitter(NetworkMaker):
             log_evidence_spread=unknown,
             examples=examples,
         )
-
-    @property
-    def _alpha(self) -> float | list[float]:
-        """The prior as plain numbers, whatever a search over it has passed."""
-        return np.asarray(self.prior, float).tolist()

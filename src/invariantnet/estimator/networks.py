@@ -3,8 +3,10 @@
 import hashlib
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from torch import Tensor, nn
 
 from invariantnet._system.torch_state import seeded
@@ -51,6 +53,8 @@ class NetworkMaker(StoredEstimator):
     uncertainty: Uncertainty
     epochs: int | None
     precision: Precision
+    prior: float | Sequence[float]
+    joins: bool
     inputs_: InputUnits
     """Means and scales of the inputs; only while fitting, because every network stores its own."""
 
@@ -248,6 +252,17 @@ class NetworkMaker(StoredEstimator):
     @property
     def _chosen(self) -> Hypothesis:
         return self.hypothesis_of(getattr(self, "trained_symmetry_", self.symmetry_))
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether `"auto"` compares more symmetries, once it knows what predicts best."""
+        asked = self.symmetries == "auto" and self.joins and np.ndim(self.prior) == 0
+        return asked and not isinstance(self.backbone, Pretrained)
+
+    @property
+    def _alpha(self) -> float | list[float]:
+        """The prior as plain numbers, whatever a search over it has passed."""
+        return np.asarray(self.prior, float).tolist()
 
     @property
     def _pool(self) -> Pool:

@@ -45,8 +45,7 @@ def answer(
     seen, total = now.seen, now.seen.sum(1)
     best = [k for k in contest.best(total, now.included) if k is not None]
     predicted = [_predicted(now, ours) for ours in contest.members]
-    names = [s.name for s in contest.symmetries]
-    shared = min(predicted)
+    names, shared = [s.name for s in contest.symmetries], min(predicted)
     bounded = now.bounded
     # Where some hypotheses have one network, compare all by their first.
     pointwise = np.where(now.first_only[: now.labels], bounded[:, 0], mean_prediction(bounded))[best]

@@ -77,8 +77,8 @@ class SymmetryPosterior:
     left_out: tuple[str, ...] = ()
     """What `auto` did not compare: costly joins of the favourite, groups that no example can refute, ranges."""
     strain: dict[str, float] = field(default_factory=dict, repr=False)
-    """Factor by which moving inputs a little within a range multiplies the loss of the most probable symmetry, by
-    the name of the range; near 1 where inputs look as if they had been moved so already."""
+    """By what share moving inputs a little within a range raises the loss of the most probable symmetry, by the
+    name of the range; near 0 where inputs look as if they had been moved so already."""
     pointwise: Float[np.ndarray, "schemes n"] | None = field(default=None, repr=False, compare=False)
     """Log probability of every label that every hypothesis predicted, by equally many networks of each; in memory
     only, as its `counts`."""

@@ -25,6 +25,10 @@ from invariantnet.training.loop import predict
 PredictMoved = Callable[[nn.Module, AnySymmetry, Tensor | DiskArray, Likelihood], Tensor | None]
 """Predicts inputs that are moved by a symmetry; None where that is not known."""
 
+WELL_KNOWN = 0.2
+"""Share of the loss of a guess up to which a network knows its inputs well enough to be tried by moving them. With
+a larger loss, 300 digits in eight poses looked like digits turned by any angle; with less, 1,000 did not."""
+
 MakeNetwork = Callable[[Hypothesis], nn.Module]
 """Makes the untrained network of a hypothesis."""
 
@@ -56,7 +60,7 @@ class BlockScore:
     """Log probability of the first labels of the block, their inputs moved by each symmetry, by its name; only of
     a network without symmetry, which can tell an input from its copies."""
     strain: dict[str, float] = field(default_factory=dict)
-    """Factor by which moving the inputs by each probe multiplies the loss of a first network."""
+    """By what share moving the inputs by each probe raises the loss of a first network, by `Scorer.strain`."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +105,12 @@ class Scorer:
             self.likelihood,
         )
         return [
-            self._scored(entry, network, block, moved_by if entry.network == 0 else (), len(past))
+            self._scored(entry, network, block, moved_by if entry.network == 0 else (), past)
             for entry, network in zip(entries, trained, strict=True)
         ]
 
     def _scored(
-        self, entry: Entry, trained: Trained, block: Examples, moved_by: Sequence[AnySymmetry], learned: int
+        self, entry: Entry, trained: Trained, block: Examples, moved_by: Sequence[AnySymmetry], past: Examples
     ) -> BlockScore:
         hypothesis, network, calibration = entry.hypothesis, trained.network, trained.calibration
 
@@ -116,7 +120,7 @@ class Scorer:
         outputs = calibrated(predict(network, block.x, self.likelihood))
         if not bool(outputs.isfinite().all()):
             warnings.warn(
-                f"a network of {hypothesis.name} diverged on {learned} examples, so it falls behind: look for "
+                f"a network of {hypothesis.name} diverged on {len(past)} examples, so it falls behind: look for "
                 "extreme values in the data, or use another backbone.",
                 RuntimeWarning,
                 stacklevel=2,
@@ -128,7 +132,7 @@ class Scorer:
         probes = {probe.name: probe for probe in (self.probes if entry.network == 0 else ())}
         probed = {name: self.predict_moved(network, p, shown.x, self.likelihood) for name, p in probes.items()}
         losses = {
-            name: -self.log_likelihood(calibrated(predicted), shown.y.cpu()).mean()
+            name: -self.log_likelihood(calibrated(predicted), shown.y.cpu())
             for name, predicted in probed.items()
             if predicted is not None
         }
@@ -138,8 +142,30 @@ class Scorer:
             {name: self.log_likelihood(calibrated(predicted), shown.y.cpu()) for name, predicted in moved.items()}
             if hypothesis.symmetry.name == TRIVIAL
             else {},
-            {name: float(loss / -likely[: len(shown)].mean()) for name, loss in losses.items()},
+            {name: self.strain(-likely[: len(shown)], loss, past, shown) for name, loss in losses.items()},
         )
+
+    def strain(
+        self,
+        loss: Float[np.ndarray, " shown"],
+        moved: Float[np.ndarray, " shown"],
+        past: Examples,
+        shown: Examples,
+    ) -> float:
+        """Say how much the loss grows when inputs are moved.
+
+        Args:
+            loss: Loss of each label.
+            moved: The same, with moved inputs.
+            past: What was learned from.
+            shown: The examples.
+
+        Returns:
+            The growth as a share of the loss; infinity unless the loss is small beside that of a guess, because
+            moves hardly change what a network says that knows little.
+        """
+        mean, guessed = float(loss.mean()), float(-self.guess(past, shown).mean())
+        return float((moved - loss).mean()) / mean if 0 < mean <= WELL_KNOWN * guessed else math.inf
 
     def guess(self, past: Examples, block: Examples) -> Float[np.ndarray, " block"]:
         """Log probability of a block's labels, predicted from earlier labels alone."""

@@ -118,7 +118,7 @@ class Standings:
     """Log probability of the first labels of the last block that a hypothesis without symmetry predicted, by what
     moved their inputs."""
     strain: dict[int, dict[str, float]] = field(default_factory=dict)
-    """Factor by which moving inputs by each probe multiplies the loss of a hypothesis in its last block."""
+    """By how much moving inputs by each probe raises the loss of a hypothesis in its last block."""
     affordable: list[bool] | None = None
     network_error: float | None = None
     """Per label; unknown until several networks have predicted a block."""
