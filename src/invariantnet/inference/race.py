@@ -16,7 +16,7 @@ from invariantnet.inference.cache import NetworkKey, ScoreCache
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.heats import Heats
 from invariantnet.inference.luck import luck_of_kinds
-from invariantnet.inference.posterior import DECISIVE, STRONG, SymmetryPosterior
+from invariantnet.inference.posterior import STRONG, SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (
@@ -27,6 +27,7 @@ from invariantnet.inference.rules import (
     SCREEN_MARGIN,
     Block,
     error_of_networks,
+    far_behind,
     has_learned,
     hopeless,
     may_end,
@@ -212,18 +213,22 @@ class Race:
         return now.affordable is not None and now.affordable == before
 
     def is_settled(self, block: Block) -> bool:
-        """Whether the favourite of two blocks in a row is sure, and also predicts the last of them best.
+        """Whether all others in the race are far behind the favourite of two blocks, in the last block alone too.
 
-        Where a smaller group catches up with more examples, it leads in the last block before it leads in all.
+        A smaller group that catches up with more examples gains there before it leads in all.
         """
         now, contest = self.now, self.contest
         if self.config.tolerance or len(contest.symmetries) == 1 or not may_end(block, self.blocks):
             return False
-        before, last = (stage.probabilities for stage in now.stages[-2:])
-        favourite = max(before, key=before.__getitem__)
-        here = now.seen[:, self._labels(block)].sum(1)
-        ahead = self._symmetry_of(max(now.included, key=lambda k: here[k]))
-        return last[favourite] >= DECISIVE and contest.symmetries[ahead].name == favourite
+        before, last = (max(s.probabilities, key=s.probabilities.__getitem__) for s in now.stages[-2:])
+        seen, error = now.seen, (now.network_error or 0.0) * len(block)
+        best = [k for k in contest.best(seen.sum(1), now.alive) if k is not None]
+        leader = next((k for k in best if contest.hypotheses[k].symmetry.name == last), None)
+        if before != last or leader is None:
+            return False
+        gaps = seen[leader] - seen[[k for k in best if k != leader]]
+        parts = (gap[since:] for gap in gaps for since in (0, block.start - self.first))
+        return all(far_behind(part, self.config.margin, error) for part in parts)
 
     def drop_hopeless(self, block: Block, behind: dict[int, int]) -> None:
         """Take the hopeless out of the race, unless it is over anyway."""

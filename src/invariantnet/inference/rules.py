@@ -21,8 +21,8 @@ MOST_COMPARED = 32_000
 """Examples of a comparison at most, drawn at random. The networks of its last block learn from 8,000 of them; a
 block that learns from four times as many would take three times as long as all before it."""
 ENOUGH = 5_000
-"""Labels after which a race ends with a sure verdict for the favourite of two blocks in a row. Of 60,000 examples,
-most comparisons then end after 7,500 predictions, by networks that learned from at most 2,000 examples."""
+"""Labels after which a race ends if all others are far behind the favourite of two blocks in a row. Of 60,000
+examples, most comparisons then end after 7,500 predictions, by networks that learned from at most 2,000."""
 FAR_BEHIND = 4.0
 """Standard errors that a gap must exceed, beyond the margin, before a symmetry is hopeless."""
 MODEL_MARGIN, MODEL_FAR_BEHIND = 3.0, 2.0
@@ -132,6 +132,21 @@ def with_bounds(scored: Scored, drops: dict[int, Drop]) -> Scored:
     return bounded
 
 
+def far_behind(gap: Float[np.ndarray, " n"], margin: float, network_error: float) -> bool:
+    """Whether a gap is above margin + 4 standard errors, over examples and networks.
+
+    Args:
+        gap: How much more log probability a rival gave to each label.
+        margin: Nats that the gap must exceed in any case.
+        network_error: Standard error of the gap that comes from the choice of networks.
+
+    Returns:
+        True if it is.
+    """
+    error = np.hypot(np.sqrt(len(gap)) * gap.std(), network_error)
+    return bool(gap.sum() > margin + FAR_BEHIND * error)
+
+
 def hopeless(
     seen: Float[np.ndarray, "hypotheses n"],
     alive: list[int],
@@ -159,8 +174,7 @@ def hopeless(
         ahead = {}
         for j in alive:
             gap = seen[j] - seen[k]
-            error = np.hypot(np.sqrt(len(gap)) * gap.std(), network_error)
-            if j != k and orders[j] <= orders[k] and gap.sum() > margin + FAR_BEHIND * error:
+            if j != k and orders[j] <= orders[k] and far_behind(gap, margin, network_error):
                 ahead[j] = gap.sum()
         if ahead:
             found[k] = max(ahead, key=ahead.__getitem__)
