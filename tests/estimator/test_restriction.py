@@ -51,6 +51,16 @@ def test_the_smaller_network_has_the_same_weights_and_less_symmetry(fitted, tmp_
     np.testing.assert_allclose(again.predict_proba(x), smaller.predict_proba(x), atol=1e-6)
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 100.0])
+def test_a_network_that_keeps_all_it_has_does_not_change(tolerance, brief_comparison):
+    x, _ = examples()
+    y = np.random.default_rng(1).integers(2, size=len(x))
+    clf = InvariantClassifier(["hflip"], SHAPE, backbone="mlp", **SETTINGS | {"tolerance": tolerance}).fit(x, y)
+    said = clf.restricted_to(clf.symmetry_, x).restriction_
+    assert said.startswith("nothing changes: ")
+    assert said.endswith("; 0.0 % of 80 predictions change")
+
+
 def test_no_symmetry_is_the_network_on_the_input_itself(brief_comparison):
     x, y = examples()
     clf = InvariantClassifier(["hflip"], SHAPE, backbone="mlp", **SETTINGS).fit(x, y)

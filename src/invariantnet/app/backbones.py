@@ -47,8 +47,9 @@ def resolve_backbone(name: str) -> str | Backbone:
     try:
         body = make()
     except Exception as error:
-        fault = " ".join(str(error).split())  # weights that do not fit are listed on many lines
-        raise ValueError(f"{name}() failed ({type(error).__name__}: {fault[:LONGEST_FAULT]}): mend it.") from error
+        # Weights that do not fit are listed on many lines.
+        fault = " ".join(str(error).split())[:LONGEST_FAULT].rstrip(".")
+        raise ValueError(f"{name}() failed ({type(error).__name__}: {fault}): mend it.") from error
     if isinstance(body, nn.Module):
         return Pretrained(body)
     if not isinstance(body, Pretrained):

@@ -63,6 +63,8 @@ def restricted(network: nn.Module, symmetry: AnySymmetry) -> nn.Module:
 
 def restriction_words(whole: AnySymmetry, part: AnySymmetry) -> str:
     """Say what changes when a network is restricted to a part of its symmetry."""
+    if whole <= part:
+        return f"nothing changes: {both_names(whole.name)} was all the network had"
     now = both_names(part.name) if part.name == TRIVIAL else f"invariant to {both_names(part.name)}"
     return (
         f"{now} instead of {both_names(whole.name)}, with the same weights: {part.copies:,} instead of "
