@@ -223,20 +223,19 @@ class Race:
         before, last = (max(s.probabilities, key=s.probabilities.__getitem__) for s in now.stages[-2:])
         seen, error = now.seen, (now.network_error or 0.0) * len(block)
         best = [k for k in contest.best(seen.sum(1), now.alive) if k is not None]
-        leader = next((k for k in best if contest.hypotheses[k].symmetry.name == last), None)
-        if before != last or leader is None:
+        leader = next((k for k in best if before == last == contest.hypotheses[k].symmetry.name), None)
+        if leader is None:
             return False
         gaps = seen[leader] - seen[[k for k in best if k != leader]]
-        parts = (gap[since:] for gap in gaps for since in (0, block.start - self.first))
-        return all(far_behind(part, self.config.margin, error) for part in parts)
+        since = block.start - self.first
+        return all(far_behind(part, self.config.margin, error) for gap in gaps for part in (gap, gap[since:]))
 
     def drop_hopeless(self, block: Block, behind: dict[int, int]) -> None:
         """Take the hopeless out of the race, unless it is over anyway."""
         now = self.now
-        if block is self.blocks[-1]:
-            return
-        going = [k for k in now.alive if k not in behind]
-        now.drop(behind | self._hopeless(now.seen, going, block), now.labels)
+        if block is not self.blocks[-1]:
+            going = [k for k in now.alive if k not in behind]
+            now.drop(behind | self._hopeless(now.seen, going, block), now.labels)
 
     def probabilities_with(self, networks: int) -> Float[np.ndarray, " symmetries"]:
         """Expect the probabilities after a run with more networks, from what the last run found.
