@@ -205,8 +205,7 @@ class Race:
         """Whether two blocks in a row agree on which symmetries are affordable; only with a tolerance."""
         if not self.config.tolerance:
             return False
-        now = self.now
-        seen = now.seen
+        now, seen = self.now, self.now.seen
         best = [k for k in self.contest.best(seen.sum(1), now.included) if k is not None]
         here = seen[best][:, self._labels(block)]
         before, now.affordable = now.affordable, affordable(here, self.config.tolerance)
