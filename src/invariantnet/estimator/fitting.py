@@ -44,15 +44,13 @@ shifts, symmetries of the square, and exchanges of colours or signs."""
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """What a comparison is about: networks, what they learn from, and how they predict moved inputs.
-
-    `planned` holds the networks that the races so far have planned.
-    """
+    """What a comparison is about: networks, what they learn from, and how they predict moved inputs."""
 
     make_network: MakeNetwork
     examples: Examples
     predict_moved: PredictMoved
     planned: set[NetworkKey] = field(default_factory=set)
+    """Networks that the races so far have planned."""
 
 
 class Fitter(NetworkMaker):
@@ -107,11 +105,9 @@ class Fitter(NetworkMaker):
         make_final = compared.make_network if isinstance(self.backbone, Pretrained) else self.make_network
         final = Final(make_final, self.final_training, self.uncertainty)
         ahead = Ahead(compared.make_network, new, compared.examples, self.likelihood, final)
-        said = announced(ahead, config, visible=self.verbose > 0)
-        with (
-            evidence_bar(said.work, visible=self.verbose > 0, words=plain_hypothesis) as on_network,
-            quiet_renewal(),
-        ):
+        visible = self.verbose > 0
+        said = announced(ahead, config, visible=visible)
+        with evidence_bar(said.work, visible=visible, words=plain_hypothesis) as on_network, quiet_renewal():
             self.posterior_ = gather_evidence(
                 compared.make_network,
                 self.hypotheses_,
@@ -120,15 +116,15 @@ class Fitter(NetworkMaker):
                 likelihood=self.likelihood,
                 seed=seed,
                 records=Records(
-                    cache,
-                    {**self._about_scores(), "probes": [probe.name for probe in self._probes]},
-                    on_network,
-                    said.step_seconds,
-                    self._class_names,
-                    compared.predict_moved,
-                    self._probes,
-                    compared.planned,
-                    self._alpha,
+                    cache=cache,
+                    about={**self._about_scores(), "probes": [probe.name for probe in self._probes]},
+                    on_network=on_network,
+                    step_seconds=said.step_seconds,
+                    class_names=self._class_names,
+                    predict_moved=compared.predict_moved,
+                    probes=self._probes,
+                    planned=compared.planned,
+                    alpha=self._alpha,
                 ),
             )
 
@@ -213,10 +209,8 @@ class Fitter(NetworkMaker):
             scratch.cleanup()
 
     def _ask_for_a_second_opinion(self, compared: "_Compared", seed: int) -> None:
-        with (
-            working("asking for a second opinion", visible=self.verbose > 0),
-            timed(self.cpu_seconds_, "second opinion"),
-        ):
+        what = "second opinion"
+        with working(f"asking for a {what}", visible=self.verbose > 0), timed(self.cpu_seconds_, what):
             found = laplace_evidence(
                 compared.make_network,
                 [self.hypothesis_of(symmetry) for symmetry in self.candidates_],
