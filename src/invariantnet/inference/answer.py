@@ -10,6 +10,7 @@ from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_predi
 from invariantnet.inference.by_class import Gain, gains_by_class, parts_of, refuting_classes
 from invariantnet.inference.findings import ModelEvidence
 from invariantnet.inference.kinds import best_of_each_kind, probabilities_of_kinds
+from invariantnet.inference.lattice import at_least
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import prices
 from invariantnet.inference.range_posterior import Spread, range_posteriors
@@ -60,7 +61,7 @@ def answer(
         names=tuple(names),
         orders=tuple(s.copies for s in contest.symmetries),
         probabilities=tuple(probabilities.values()),
-        at_least=tuple(contest.at_least(np.array([*probabilities.values()])).tolist()),
+        at_least=tuple(at_least(contest.symmetries, [*probabilities.values()]).tolist()),
         log_evidence=log_evidence,
         log_evidence_spread=tuple(spread[best].tolist()),
         examples=now.labels,

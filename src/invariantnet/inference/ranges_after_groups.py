@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from invariantnet.inference.findings import Price, Stage
+from invariantnet.inference.lattice import at_least
 from invariantnet.inference.posterior import MOST_BESIDE, SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior, with_probability
 from invariantnet.symmetries.families import FAMILIES
@@ -98,6 +99,7 @@ def with_ranges(
     shares = shares / max(float(shares.sum()), np.finfo(float).tiny) * first.probabilities[at]
     groups = [float(shares[0]) if k == at else p for k, p in enumerate(first.probabilities)]
     lift = first.log_evidence[at] - second.log_evidence[there]
+    probabilities = (*groups, *shares[1:].tolist())
 
     def of_both(early: tuple[T, ...], late: tuple[T, ...]) -> tuple[T, ...]:
         return (*early, *(late[k] for k in ours))
@@ -106,7 +108,8 @@ def with_ranges(
         first,
         names=(*first.names, *added),
         orders=of_both(first.orders, second.orders),
-        probabilities=(*groups, *shares[1:].tolist()),
+        probabilities=probabilities,
+        at_least=tuple(at_least(symmetries, probabilities).tolist()),
         log_evidence=(*first.log_evidence, *(second.log_evidence[k] + lift for k in ours)),
         log_evidence_spread=of_both(first.log_evidence_spread, second.log_evidence_spread),
         best_models=of_both(first.best_models, second.best_models),

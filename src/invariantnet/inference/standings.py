@@ -47,11 +47,6 @@ class Contest:
         return [ranks[size] for size in sizes]
 
     @cached_property
-    def containing(self) -> list[list[int]]:
-        """For each symmetry, the indices of those that contain it: itself and larger ones."""
-        return [[k for k, larger in enumerate(self.symmetries) if s <= larger] for s in self.symmetries]
-
-    @cached_property
     def kinds(self) -> list[int]:
         """Number of the kind of symmetry of each hypothesis."""
         names = [kind_of(h.symmetry.name) for h in self.hypotheses]
@@ -68,10 +63,6 @@ class Contest:
     def of_symmetries(self, probabilities: Float[np.ndarray, " hypotheses"]) -> Float[np.ndarray, " symmetries"]:
         r"""$p(\text{symmetry}) = \sum_\text{models} p(\text{symmetry}, \text{model})$."""
         return np.array([probabilities[ours].sum() for ours in self.members])
-
-    def at_least(self, probabilities: Float[np.ndarray, " symmetries"]) -> Float[np.ndarray, " symmetries"]:
-        r"""$p(\text{data has at least } G) = \sum_{H \ge G} p(H)$."""
-        return np.array([probabilities[larger].sum() for larger in self.containing])
 
     def log_evidence(
         self, total: Float[np.ndarray, " hypotheses"], excluded: Collection[int]
