@@ -34,7 +34,7 @@ from invariantnet.inference.rules import (
     outclassed,
     plan_blocks,
 )
-from invariantnet.inference.scoring import BlockScore, Entry, Scorer
+from invariantnet.inference.scoring import BlockScore, Entry, Scorer, network_seed
 from invariantnet.inference.standings import Contest, Standings
 
 
@@ -343,8 +343,3 @@ class Race:
     def _key(self, hypothesis: int, network: int, block: Block) -> NetworkKey:
         name = self.contest.hypotheses[hypothesis].name
         return NetworkKey(self.digests.get(name, ""), name, network, block.number)
-
-
-def network_seed(seed: int, network: int, block: int) -> int:
-    """Seed of one network; equal for all hypotheses, so that they are compared in pairs."""
-    return int(np.random.SeedSequence([seed, network, block]).generate_state(1)[0])

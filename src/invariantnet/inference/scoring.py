@@ -193,3 +193,8 @@ class Scorer:
     def diverged(self, log_likelihood: Float[np.ndarray, " n"]) -> bool:
         """Whether a network never beats the background prediction."""
         return bool(log_likelihood.max() <= (math.log(self.doubt) if self.doubt else -math.inf))
+
+
+def network_seed(seed: int, network: int, block: int) -> int:
+    """Seed of one network; equal for all hypotheses, so that they are compared in pairs."""
+    return int(np.random.SeedSequence([seed, network, block]).generate_state(1)[0])
