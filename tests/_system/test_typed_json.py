@@ -29,7 +29,7 @@ class Outer:
 
 GOOD = Outer(
     inner=(Inner("x", 10**400), Inner("y", -1)),
-    values={"p": 0.5, "unknown": math.nan},
+    values={"p": 0.5, "unknown": math.nan, "most": math.inf, "least": -math.inf},
     choice="b",
     either=("z", Inner("own", 1)),
     labels=(True, 1, 1.5, "one"),
@@ -41,7 +41,7 @@ def test_what_is_written_comes_back():
     text = json.dumps(to_json(GOOD), allow_nan=False)
     again = from_json(Outer, json.loads(text))
     assert math.isnan(again.values.pop("unknown"))
-    assert again.values == {"p": 0.5}
+    assert again.values == {"p": 0.5, "most": math.inf, "least": -math.inf}
     assert again.inner == GOOD.inner
     assert [type(label) for label in again.labels] == [bool, int, float, str]
     assert (again.choice, again.either, again.labels) == (GOOD.choice, GOOD.either, GOOD.labels)

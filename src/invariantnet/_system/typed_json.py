@@ -13,6 +13,9 @@ Record = TypeVar("Record")
 LARGEST = 2**1023
 """Integers from here on are stored as hexadecimal text: no float holds them, and many JSON readers use floats."""
 
+INFINITIES = ("inf", "-inf")
+"""Texts that stand for infinite numbers."""
+
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}
 """What JSON calls the plain types."""
 
@@ -20,7 +23,8 @@ WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or
 def to_json(value: Any) -> Any:
     """Turn a record into what `json.dumps` takes.
 
-    Fields that do not count for equality are left out. JSON has neither NaN nor infinity: these become null.
+    Fields that do not count for equality are left out. JSON has no NaN, which becomes null, and no infinity,
+    which becomes text.
 
     Args:
         value: A dataclass, or anything made of dataclasses, lists, tuples, dictionaries and plain values.
@@ -39,7 +43,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_json(inner) for inner in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) else None if math.isnan(value) else repr(value)
     if isinstance(value, int) and abs(value) >= LARGEST:
         return hex(value)
     if isinstance(value, bool | int | str | None):
@@ -126,6 +130,8 @@ def _read_union(kind: Any, value: Any, where: str) -> Any:
 def _read_plain(kind: Any, value: Any, where: str) -> Any:
     if kind is float and value is None:
         return math.nan
+    if kind is float and value in INFINITIES:
+        return float(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
         return float(value)
     if kind is int and isinstance(value, str) and value.startswith("0x"):
