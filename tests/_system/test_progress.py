@@ -91,6 +91,15 @@ def test_a_log_fits_into_80_columns_and_says_no_evidence_in_nats(capsys, monkeyp
     assert not any("nats" in line for line in lines)
 
 
+def test_a_long_title_leaves_room_for_the_share_and_the_time_left(capsys):
+    with progress.meter("training the network with " + "many words and " * 9, visible=True, seconds=90.0):
+        pass
+    first, last = capsys.readouterr().err.splitlines()
+    assert len(first) == COLUMNS
+    assert first.endswith("…: 0%, 1:30 left")
+    assert last.endswith("…: 100%")
+
+
 def test_a_log_is_never_silent_for_long_and_tells_the_time_left_from_the_start(capsys, monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
     with progress.meter("training", visible=True, seconds=90.0):

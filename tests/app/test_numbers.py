@@ -37,6 +37,7 @@ def test_from_a_table_of_numbers_to_predictions_and_a_page(table, capfd):
     assert record["data"]["test_explained"] == record["evaluation"]["accuracy"]["chosen"]["trivial"]
     page = (table.parent / "runs/fit/report.html").read_text()
     assert "of the variance" in page
+    assert "class by class" not in page
     main(["predict", "runs/fit", str(table), "--out", "p.csv"])
     said = capfd.readouterr().out
     assert "% of the variance explained, mean absolute error" in said

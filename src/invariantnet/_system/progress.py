@@ -295,9 +295,13 @@ class _Lines:
     def _print(self) -> None:
         self.last = time.monotonic()
         left = self.share.left()
-        said = f"{self.what}: {self.share.shown():.0%}" + ("" if left is None else f", {_clock(left)} left")
-        line = f"{said}, {self.words}" if self.words else said
-        print(line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…", file=sys.stderr, flush=True)
+        so_far = f": {self.share.shown():.0%}" + ("" if left is None else f", {_clock(left)} left")
+        said = _cut(self.what, WIDTH - len(so_far)) + so_far
+        print(_cut(f"{said}, {self.words}" if self.words else said, WIDTH), file=sys.stderr, flush=True)
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 class _TimeLeft(ProgressColumn):

@@ -124,7 +124,8 @@ def _right_and_wrong(estimator: InvariantClassifier, said: np.ndarray, labels: n
     if not known.any():
         return ""
     counts = confusion_matrix(truth[known], said[known], labels=range(len(names)))
-    lines = [f"{100 * counts.trace() / counts.sum():.1f} % right of {counts.sum():,} labelled inputs"]
+    total = int(counts.sum())
+    lines = [f"{100 * counts.trace() / total:.1f} % right of {total:,} labelled input{'s' if total != 1 else ''}"]
     if not known.all():
         lines[0] += f"; {(~known).sum():,} have a label that the model does not know"
     return "\n".join([*lines, *(_matrix(names, counts) if len(names) <= MOST_CLASSES else _worst(names, counts))])

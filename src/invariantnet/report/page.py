@@ -167,7 +167,10 @@ def _parts(subject: Subject, *, tried: bool) -> list[tuple[str, str]]:
         "confusion": ("Confusion", bool(evaluation.confusion)),
         "calibration": ("Calibration", evaluation.test_examples > 0),
         "models": ("Networks", len(posterior.models) > 1),
-        "by-class": ("By class", class_table(posterior) is not None),
+        "by-class": (
+            "By class" if class_names(subject.estimator) else "By size",
+            class_table(posterior) is not None,
+        ),
         "race": ("The race", bool(posterior.race) and _has_rivals(posterior)),
         "prices": ("Prices", bool(posterior.prices) and _has_rivals(posterior)),
         "settings": ("Settings", True),
