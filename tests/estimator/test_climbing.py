@@ -56,7 +56,7 @@ def test_joins_that_cost_too_much_are_named_with_a_remedy(monkeypatch):
     assert "shifts+hflip" in found.left_out
     assert "shifts+vflip" not in found.left_out, "refuted"
     said = found.left_out_words
-    named = "shifts that wrap around and left-right mirror images (shifts+hflip)"
+    named = "shifts of pixels that wrap around and left-right mirror images (shifts+hflip)"
     assert said.startswith(f"Not compared: {named}, ")
     assert ", which would take long on inputs of this size;" in said
     assert "To ask for shifts+hflip, pass symmetries=['shifts', 'hflip'], or --symmetries shifts,hflip." in said

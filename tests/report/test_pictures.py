@@ -26,4 +26,4 @@ def test_a_button_has_a_number_only_beside_another_of_its_words():
     tiny = {"backbone": "mlp", "hidden": 4, "n_networks": 1, "epochs": 1, "random_state": 0}
     clf = InvariantClassifier(["cyclic", "permutations"], joins=False, **tiny).fit(x, x[:, 0] > 0)
     found = try_it(clf, None, clf.network_.standardize.mean[None].cpu(), ["one"])
-    assert found.moves == ("shifts that wrap around", "any order of entries")
+    assert found.moves == ("shifts of entries that wrap around", "any order of entries")

@@ -260,6 +260,22 @@ def test_only_what_is_computed_counts(tmp_path):
     meaning.cache_clear()
 
 
+def test_words_for_people_do_not_count_in_the_package(tmp_path, monkeypatch):
+    path = tmp_path / "a.py"
+
+    def of(source):
+        path.write_text(source)
+        meaning.cache_clear()
+        return meaning(path)
+
+    said, other = (f"def f(x):\n    raise ValueError(f'{{x}} is {words}: mend it')\n" for words in ("odd", "bad"))
+    assert of(said) != of(other), "in a study it may be the name of data"
+    monkeypatch.setattr(freshness, "PACKAGE", tmp_path)
+    assert of(said) == of(other)
+    assert of("POOL = 'max'\n") != of("POOL = 'mean'\n"), "one word is a choice, not prose"
+    meaning.cache_clear()
+
+
 def test_settings_name_what_is_unusual():
     assert settings(TinyRecipe(1, 0)) == {"n": 1, "seed": 0}
     assert settings(TinyRecipe(1, 0, Inner((2.0,)))) == {"n": 1, "seed": 0, "inner": {"values": [2.0]}}

@@ -172,7 +172,7 @@ def _d4(shape: Shape) -> Generators:
     return _generators(np.rot90(grid, axes=(-2, -1)), grid[..., ::-1])
 
 
-@_entry("shifts", "shifts that wrap around", "cyclic translations of an image in both directions", IMAGE)
+@_entry("shifts", "shifts of pixels that wrap around", "cyclic translations of an image in both directions", IMAGE)
 def _shifts(shape: Shape) -> Generators:
     grid = _image("shifts", shape)
     return _generators(np.roll(grid, 1, -1), np.roll(grid, 1, -2), order=shape[-1] * shape[-2])
@@ -190,7 +190,7 @@ def _reversal(shape: Shape) -> Generators:
     return _generators(_sequence("reversal", shape)[::-1])
 
 
-@_entry("cyclic", "shifts that wrap around", "cyclic shifts of a row or a sequence", SEQUENCE)
+@_entry("cyclic", "shifts of entries that wrap around", "cyclic shifts of a row or a sequence", SEQUENCE)
 def _cyclic(shape: Shape) -> Generators:
     return _generators(np.roll(_sequence("cyclic", shape), 1, 0), order=shape[0])
 
