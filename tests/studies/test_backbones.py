@@ -53,7 +53,7 @@ def test_a_network_of_ones_own_has_a_head():
 
 def verdict(favourite, probability, seconds):
     asked = ("photographs", "mirrored", 1000, frozen_body.LADDER, "hflip")
-    return frozen_body.Record(*asked, favourite, probability, 48, 100.0, seconds, 150.0, 0.9)
+    return frozen_body.Record(*asked, favourite, probability, 48, 100.0, seconds, 150.0, 0.9, 0.97)
 
 
 def test_claims_say_what_records_hold():
@@ -64,7 +64,7 @@ def test_claims_say_what_records_hold():
     assert "1.30 times" in found["cost"].sentence
     assert "above the target" in found["cost"].sentence
     assert "48 copies" in found["cost"].sentence
-    assert "hflip (0.990)" in frozen_body.table(records)
+    assert "hflip (0.990) | 0.970" in frozen_body.table(records)
     assert not killed_body.claims([killed_body.Record("digits", 200, 1, 4, True, False)])["equal"].holds
     sizes = [image_sizes.Record(128, 2000, 4000, 40.0, 80.0, 5000)]
     assert not image_sizes.claims(sizes)["memory"].holds
