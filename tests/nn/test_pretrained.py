@@ -150,9 +150,10 @@ def test_ranges_are_compared_by_averaged_predictions(brief_comparison):
     assert all(price.accuracy.keys() == {"trivial"} for price in clf.posterior_.prices)
 
 
-def test_an_interrupted_fit_goes_on_where_it_stopped(tmp_path, brief_comparison):
+@pytest.mark.parametrize("names", [("d4",), ("hflip", "rotation:30", "rotation:90")], ids="+".join)
+def test_an_interrupted_fit_goes_on_where_it_stopped(names, tmp_path, brief_comparison):
     x, y = labelled(80)
-    whole = estimator(pretrained(), ("d4",)).fit_with(x, y, cache=FolderCache(tmp_path / "whole"))
+    whole = estimator(pretrained(), names, joins=False).fit_with(x, y, cache=FolderCache(tmp_path / "whole"))
     module = classifier()
     seen = counted(module)
 
@@ -163,12 +164,12 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(tmp_path, brief_comparison)
     hook = module.register_forward_hook(stop)
     backbone = Pretrained(module, head="fc", preprocess=brighter)
     with pytest.raises(KeyboardInterrupt):
-        estimator(backbone, ("d4",)).fit_with(x, y, cache=FolderCache(tmp_path / "cache"))
+        estimator(backbone, names, joins=False).fit_with(x, y, cache=FolderCache(tmp_path / "cache"))
     hook.remove()
     files = list((tmp_path / "cache").rglob("*.safetensors"))
     assert files
     files[0].write_bytes(files[0].read_bytes()[:100])  # damaged files are made again
-    again = estimator(backbone, ("d4",)).fit_with(x, y, cache=FolderCache(tmp_path / "cache"))
+    again = estimator(backbone, names, joins=False).fit_with(x, y, cache=FolderCache(tmp_path / "cache"))
     np.testing.assert_array_equal(again.predict_proba(x), whole.predict_proba(x))
     assert again.posterior_.probabilities == whole.posterior_.probabilities
 
