@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from invariantnet._system import progress
 from invariantnet.app.cli import main
 from invariantnet.estimator.persistence import MODEL, RUN
 
@@ -27,8 +28,11 @@ OPTIONS_OF_TINY += ["--symmetries", "hflip"]
 def refused(capfd, arguments, folder):
     """Run in the folder; the line that was said."""
     before = {p for p in folder.rglob("*") if not p.is_dir()}
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
+    # On a busy machine even a refusal takes so long that work is announced first.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "SILENT_SECONDS", 600.0)
+        with pytest.raises(SystemExit) as end:
+            main([str(a) for a in arguments])
     said = capfd.readouterr().err.strip()
     assert end.value.code == 2, said
     assert len(said.splitlines()) == 1, said

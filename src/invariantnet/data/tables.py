@@ -140,7 +140,7 @@ class Table:
                 values[i] = [float(row[j]) for j in positions]
             except ValueError:
                 wrong = next(j for j in positions if not _is_number(row[j]))
-                raise self._fault(line, wrong, self._why_no_number(wrong)) from None
+                raise self._fault(line, wrong, self._why_no_number(line, wrong)) from None
         with np.errstate(over="ignore"):
             bad = np.argwhere(~np.isfinite(values.astype(np.float32)))
         if len(bad):
@@ -186,11 +186,14 @@ class Table:
                 )
         return labels
 
-    def _why_no_number(self, position: int) -> str:
+    def _why_no_number(self, line: int, position: int) -> str:
         """What to do about a cell that is no number: leave a column of words out, but mend a slip."""
+        if not self.rows[line][position].strip():
+            return "is a missing value: fill it in, or leave the line out"
         if any(_is_number(row[position]) for row in self.rows.values()):
             return "is not a number: encode it, or leave the line out"
-        return "is not a number: leave the column out, encode it, or name it with --label if it holds the labels"
+        encode = "encode it, as pandas.get_dummies does"
+        return f"is not a number: leave the column out, {encode}, or name it with --label if it holds the labels"
 
     def _fault(self, line: int, position: int, fault: str) -> ValueError:
         cell = self.rows[line][position].strip()
