@@ -139,18 +139,22 @@ def claims(records: Sequence[FewRecord]) -> dict[str, Claim]:
     some = [r for r in records if r.kind != "none" and r.family in TASKS]
     many = [r for r in some if r.n >= LARGE]
     exact = [r for r in records if r.exact]
+    cells = {(r.family, r.dim, r.n) for r in none}
+    by_cell = [[r.found for r in none if (r.family, r.dim, r.n) == cell] for cell in cells]
+    worst = max(by_cell, key=lambda found: sum(found) / len(found))
     return {
         "nothing": Claim(
-            f"Without symmetry, one was claimed in {sum(r.found for r in none)} of {len(none)} data sets.",
+            f"Without symmetry, one was claimed in {sum(r.found for r in none)} of {len(none):,} data sets, and in the "
+            f"worst cell of task, inputs and examples in {sum(worst)} of {len(worst)}.",
             sum(r.found for r in none) <= ALPHA * len(none),
         ),
         "something": Claim(
-            f"With one, it was detected in {sum(r.found for r in some)} of {len(some)}, and in "
+            f"With one, it was detected in {sum(r.found for r in some):,} of {len(some):,}, and in "
             f"{sum(r.found for r in many)} of {len(many)} at n = {LARGE:,}; exactly right were "
-            f"{sum(r.right for r in some)} and {sum(r.right for r in many)}."
+            f"{sum(r.right for r in some):,} and {sum(r.right for r in many)}."
         ),
         "exact": Claim(
-            f"Of {len(exact)} verdicts that call themselves exact, wrong: {sum(not r.right for r in exact)}."
+            f"Of {len(exact):,} verdicts that call themselves exact, wrong: {sum(not r.right for r in exact)}."
         ),
     }
 
@@ -160,12 +164,12 @@ STUDY = Study(
     question=__doc__,
     record=FewRecord,
     parts={
-        "nothing": Part(nothing, 3),
-        "something": Part(something, 1),
-        "large": Part(large, 1),
-        "karjol": Part(karjol, 1),
-        "yeh": Part(yeh, 1),
-        "labels": Part(labels, 1),
+        "nothing": Part(nothing, 157),
+        "something": Part(something, 52),
+        "large": Part(large, 10),
+        "karjol": Part(karjol, 10),
+        "yeh": Part(yeh, 10),
+        "labels": Part(labels, 10),
     },
     run=run,
     quick=lambda recipe: replace(recipe, n=min(recipe.n, 60)),

@@ -146,7 +146,7 @@ STUDY = Study(
     file=__file__,
     question=__doc__,
     record=Record,
-    parts={"digits": Part(recipes, SEEDS), "mnist": Part(large, 0)},
+    parts={"digits": Part(recipes, SEEDS), "mnist": Part(large, 1)},
     run=run,
     quick=lambda recipe: replace(recipe, n=min(recipe.n, 200)),
     table=table,
