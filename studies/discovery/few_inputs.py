@@ -144,8 +144,8 @@ def claims(records: Sequence[FewRecord]) -> dict[str, Claim]:
     worst = max(by_cell, key=lambda found: sum(found) / len(found))
     return {
         "nothing": Claim(
-            f"Without symmetry, one was claimed in {sum(r.found for r in none)} of {len(none):,} data sets, and in the "
-            f"worst cell of task, inputs and examples in {sum(worst)} of {len(worst)}.",
+            f"Without symmetry, one was claimed in {sum(r.found for r in none)} of {len(none):,} data sets, in "
+            f"the worst cell of task, inputs and examples in {sum(worst)} of {len(worst)}.",
             sum(r.found for r in none) <= ALPHA * len(none),
         ),
         "something": Claim(

@@ -1,5 +1,6 @@
 """Discovery as a user sees it."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import invariantnet as inv
+from invariantnet.discovery import evidence
 from invariantnet.discovery.columns import Columns
 from invariantnet.discovery.structure import describe
 
@@ -154,6 +156,21 @@ def test_data_that_cannot_be_used_is_told_in_one_line(x, y, words):
 def test_alpha_is_a_level():
     with pytest.raises(ValueError, match=r"0\.05"):
         inv.discover(np.zeros((50, 3)), np.arange(50) % 2, alpha=5.0)
+
+
+def test_memory_does_not_grow_with_the_square_of_the_examples(monkeypatch):
+    monkeypatch.setattr(evidence, "MOST_EXAMPLES", 200)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 2))
+    y = (x[:, 0] + x[:, 1]) ** 2 + 0.5 * rng.normal(size=len(x))
+
+    tracemalloc.start()
+    found = inv.discover(x, y, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found.found
+    assert peak < 50e6  # one matrix of all examples would take 3 GB
 
 
 def test_too_few_examples_find_nothing():
