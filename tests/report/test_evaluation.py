@@ -11,6 +11,7 @@ from invariantnet import data as datasets
 from invariantnet._system.words import with_article
 from invariantnet.app.record import Settings, read_run
 from invariantnet.app.runs import fit
+from invariantnet.report import evaluation
 from invariantnet.report.baseline import fit_baseline, other_kind, restore_baseline
 from invariantnet.report.evaluation import evaluate
 
@@ -87,10 +88,34 @@ def test_test_examples_of_unknown_classes_are_counted_and_named(tmp_path, capfd)
 
 def test_nothing_to_test_on_is_no_number():
     clf = InvariantClassifier(["rot90"], **TINY).fit(X, Y)
-    evaluation, shown = evaluate(clf, clf.network_, X_TEST, np.full(len(X_TEST), 99))
-    assert evaluation.test_examples == 0
-    assert evaluation.unknown == {"99": len(X_TEST)}
-    assert evaluation.scores == {}
-    assert not evaluation.examples
+    evaluated, shown = evaluate(clf, clf.network_, X_TEST, np.full(len(X_TEST), 99))
+    assert evaluated.test_examples == 0
+    assert evaluated.unknown == {"99": len(X_TEST)}
+    assert evaluated.scores == {}
+    assert not evaluated.examples
     assert not len(shown.examples)
     assert not len(shown.doubtful)
+
+
+def test_few_of_many_test_inputs_are_moved_and_from_all_of_them(monkeypatch):
+    """Test data sorted by class: its first inputs are of one class."""
+    order = np.argsort(Y_TEST, kind="stable")
+    x, y = X_TEST[order], Y_TEST[order]
+    clf = InvariantClassifier(["rot90"], tolerance=9.0, **TINY).fit(X, Y)
+    baseline = fit_baseline(clf, X, Y)
+    all_moved, _ = evaluate(clf, baseline, x, y)
+    monkeypatch.setattr(evaluation, "PREDICTED_IN_ALL", 0)
+    monkeypatch.setattr(evaluation, "FEWEST_MOVED", 20)
+    asked = []
+    plain = evaluation.score_moved
+    monkeypatch.setattr(
+        evaluation, "score_moved", lambda c, n, g, few, labels: asked.append(labels) or plain(c, n, g, few, labels)
+    )
+    found, _ = evaluate(clf, baseline, x, y)
+    assert {len(labels) for labels in asked} == {len(y), 20}
+    assert all(len(set(labels.tolist())) > 5 for labels in asked)
+    for name in ("chosen", "baseline"):
+        scores, before = getattr(found.accuracy, name), getattr(all_moved.accuracy, name)
+        assert scores["trivial"] == before["trivial"], "on all of them"
+        assert scores["rot90"] == pytest.approx(before["rot90"], abs=0.25)
+    assert found.accuracy.chosen["rot90"] == found.accuracy.chosen["trivial"], "it is exactly invariant"
