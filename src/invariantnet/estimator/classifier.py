@@ -127,7 +127,7 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         return metrics.split_uncertainty(draws.exp().numpy())
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
-        shape = getattr(y, "shape", ())
+        shape: tuple[int, ...] = getattr(y, "shape", ())
         if len(shape) == 2 and shape[1] > 1:
             raise ValueError(
                 f"y should be a 1d array, got {shape[1]} labels per example: fit "
