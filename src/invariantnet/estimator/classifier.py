@@ -127,10 +127,10 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         return metrics.split_uncertainty(draws.exp().numpy())
 
     def _targets(self, y: Any, examples: int) -> np.ndarray:
-        shape: tuple[int, ...] = getattr(y, "shape", ())
-        if len(shape) == 2 and shape[1] > 1:
+        shape = getattr(y, "shape", ())
+        if len(shape) == 2 and shape[1] > 1:  # type: ignore[misc]
             raise ValueError(
-                f"y should be a 1d array, got {shape[1]} labels per example: fit "
+                f"y should be a 1d array, got {shape[1]} labels per example: fit "  # type: ignore[misc]
                 "sklearn.multioutput.MultiOutputClassifier(InvariantClassifier(…)), or pass one column."
             )
         labels = as_column(y, examples)
