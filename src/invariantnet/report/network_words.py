@@ -1,4 +1,4 @@
-"""What the kinds of networks are, for readers who have not built any."""
+"""What the kinds of networks are, for readers new to neural networks."""
 
 from invariantnet._system.words import with_article
 

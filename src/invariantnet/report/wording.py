@@ -91,7 +91,7 @@ def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
         "the network elsewhere with `invariantnet export RUN model.onnx`."
     )
     if posterior.strength == NOT_COMPARED:
-        return use, "A symmetry may still be there: name those that you suspect, with --symmetries."
+        return use, "A symmetry may still be there: name the ones you suspect, with --symmetries."
     if chosen == TRIVIAL:
         return (
             use,
