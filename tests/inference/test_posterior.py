@@ -158,11 +158,21 @@ def test_the_verdict_says_if_no_network_has_learned():
 
 
 @pytest.mark.parametrize(
-    ("needed", "said"), [(30, "about 20 more examples"), (None, "hardly"), (10_000, "hardly")]
+    ("needed", "at_best", "said"),
+    [
+        (30, 20, "about 20 more examples"),
+        (None, 50, "too early to say how many more examples would settle it: at least 40"),
+        (10_000, 50, "too early to say"),
+        (None, 10_000, "hardly"),
+        (10_000, 10_000, "hardly"),
+    ],
 )
-def test_an_open_verdict_says_what_would_settle_it(needed, said):
-    assert said in replace(posterior_with(0.45, 0.55), examples=10, examples_needed=needed).verdict
-    assert said not in replace(posterior_with(0.05, 0.95), examples=10, examples_needed=needed).verdict
+def test_an_open_verdict_says_what_would_settle_it(needed, at_best, said):
+    known = {"examples": 10, "examples_needed": needed, "examples_at_best": at_best}
+    assert said in replace(posterior_with(0.45, 0.55), **known).verdict
+    step = replace(posterior_with(0.45, 0.55), **known).next_steps[0]
+    assert step.startswith("use either") if said == "hardly" else said in step
+    assert said not in replace(posterior_with(0.05, 0.95), **known).verdict
 
 
 def test_an_open_verdict_lists_next_steps():

@@ -90,6 +90,10 @@ def test_an_open_verdict_says_what_is_sure():
     assert headline(open_one, "hflip") == f"{said}."
     assert "; at least left-right mirror images (hflip) with 0.970;" in open_one.verdict
     turns = replace(open_one, probabilities=(0.02, 0.4, 0.01, 0.57))
+    assert any(
+        step.endswith("which is sure: symmetries=['hflip'], or --symmetries hflip") for step in turns.next_steps
+    )
+    assert not any("which is sure" in step for step in open_one.next_steps), "the network has just that"
     assert headline(turns, "d4").startswith(f"{said}: quarter turns and mirror images (d4), with")
     sure = replace(open_one, probabilities=(0.02, 0.95, 0.01, 0.02))
     assert sure.established is None, "a strong verdict has said it"

@@ -20,6 +20,8 @@ from invariantnet.symmetries.ranges import AnySymmetry
 
 SETTLED_NATS, SETTLED_ERRORS = 3.0, 2.0
 """A gap of this many nats, and standard errors beyond them, makes a verdict strong."""
+GAP_ERRORS = 2.0
+"""Standard errors by which the gap per label may differ from what was seen."""
 LATE = 0.5
 """Share of the labels, the last ones, that tell how fast a gap grows: early networks know little."""
 
@@ -56,6 +58,8 @@ def answer(
     spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
     probabilities = now.stages[-1].probabilities
     log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
+    kinds = best_of_each_kind(names, [*probabilities.values()])
+    of_kinds = list(probabilities_of_kinds(names, [*probabilities.values()]).values())
     by_class = _by_class(names, pointwise, predicted, y[: now.labels], class_names)
     return SymmetryPosterior(
         names=tuple(names),
@@ -76,7 +80,8 @@ def answer(
         refuted_by=_with_larger(
             _refuted_by(by_class, *_moved(contest, now, starts), y, class_names), contest.symmetries
         ),
-        examples_needed=_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
+        examples_needed=examples_needed(pointwise[kinds, :shared], of_kinds),
+        examples_at_best=examples_needed(pointwise[kinds, :shared], of_kinds, errors=GAP_ERRORS),
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best)
         ),
@@ -149,7 +154,9 @@ def model_evidence(
     return tuple(sorted(evidence, key=lambda each: (each.dropped, -each.log_evidence)))
 
 
-def examples_needed(pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]) -> int | None:
+def examples_needed(
+    pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float], *, errors: float = 0.0
+) -> int | None:
     r"""Estimate how many labels in all would settle the verdict between the two favourites.
 
     With a gap of $m \pm s$ nats a label, $n m$ exceeds $3 + 2 s \sqrt n$ from the returned $n$ on.
@@ -157,6 +164,7 @@ def examples_needed(pointwise: Float[np.ndarray, "symmetries n"], probabilities:
     Args:
         pointwise: Log probability that each symmetry gave to each label.
         probabilities: Probability of each symmetry.
+        errors: Take the gap to be as large, in either direction, as this many of its standard errors allow.
 
     Returns:
         The number; None if the gap does not grow.
@@ -166,20 +174,14 @@ def examples_needed(pointwise: Float[np.ndarray, "symmetries n"], probabilities:
     second, first = np.argsort(probabilities)[-2:]
     gap = (pointwise[first] - pointwise[second])[int(LATE * pointwise.shape[1]) :]
     mean, spread = float(gap.mean()), float(gap.std())
+    if errors:
+        mean = abs(mean) + errors * spread / math.sqrt(len(gap))
     if mean <= 0:
         return None
     root = (SETTLED_ERRORS * spread + math.sqrt((SETTLED_ERRORS * spread) ** 2 + 4 * mean * SETTLED_NATS)) / (
         2 * mean
     )
     return math.ceil(root**2)
-
-
-def _examples_needed(
-    names: Sequence[str], pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]
-) -> int | None:
-    """The number that would settle which kind of symmetry it is, each kind by its best."""
-    best, kinds = best_of_each_kind(names, probabilities), probabilities_of_kinds(names, probabilities)
-    return examples_needed(pointwise[best], list(kinds.values()))
 
 
 def _predicted(now: Standings, ours: Sequence[int]) -> int:

@@ -70,6 +70,8 @@ class SymmetryPosterior:
     """Probability that the data has a symmetry, alone or within a larger one; empty if not known."""
     examples_needed: int | None = None
     """Labels in all that would probably settle an open verdict; None if more of them would not."""
+    examples_at_best: int | None = None
+    """The same if the gap between the two favourites is as large as its error allows."""
     laplace: tuple[float, ...] = ()
     """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
     ranges: dict[str, RangePosterior] = field(default_factory=dict)
@@ -172,7 +174,8 @@ class SymmetryPosterior:
             p = self.at_least[self.names.index(self.established)]
             sentence += f"; at least {both_names(self.established)} with {p:.3f}"
         if self.strength == "inconclusive":
-            sentence += f"; {self._remedy()}"
+            hardly = "more examples would hardly settle it: both predict almost equally well"
+            sentence += f"; {self._remedy or hardly}"
         if self.second_opinion:
             agrees = self.second_opinion == name
             other = both_names(self.second_opinion)
@@ -204,10 +207,15 @@ class SymmetryPosterior:
         kinds = sorted(probabilities_of_kinds(self.names, self.probabilities).items(), key=lambda each: -each[1])
         asked = [name for name, _ in kinds[:2] if name != TRIVIAL]
         hardly = "use either: both predict almost equally well, so for data like this it makes little difference"
-        steps = [self._remedy() if self._examples_would_help else hardly]
+        steps = [self._remedy or hardly]
         if sum(p for _, p in kinds[2:]) >= UNLIKELY:
             steps.append(
                 f"compare only what you think possible: symmetries={asked}, or --symmetries {','.join(asked)}"
+            )
+        if self.established not in (None, self.favourite):
+            steps.append(
+                f"to build in {plain_name(self.established)} only, which is sure: "
+                f"symmetries=['{self.established}'], or --symmetries {self.established}"
             )
         steps.append(
             "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: the largest "
@@ -253,17 +261,22 @@ class SymmetryPosterior:
     def _minus_probability(self, name: str) -> float:
         return -self.probabilities[self.names.index(name)]
 
-    @property
-    def _examples_would_help(self) -> bool:
-        return self.examples_needed is not None and self.examples_needed <= MOST_ADVISED * self.examples
-
-    def _remedy(self) -> str:
-        """What would settle an open verdict."""
-        if not self._examples_would_help or self.examples_needed is None:
-            return "more examples would hardly settle it: both predict almost equally well"
-        more = max(self.examples_needed - self.examples, self.examples // 4, 1)
+    def _examples_worth_advising(self, needed: int | None) -> str:
+        """How many more examples to pass, rounded; empty if that is too many to advise."""
+        if needed is None or needed > MOST_ADVISED * self.examples:
+            return ""
+        more = max(needed - self.examples, self.examples // 4, 1)
         digits = 10 ** (len(str(more)) - 1)
-        return f"about {-(-more // digits) * digits:,} more examples would probably settle it"
+        return f"{-(-more // digits) * digits:,}"
+
+    @property
+    def _remedy(self) -> str:
+        """What would settle an open verdict; empty if more examples would hardly do it."""
+        if more := self._examples_worth_advising(self.examples_needed):
+            return f"about {more} more examples would probably settle it"
+        if more := self._examples_worth_advising(self.examples_at_best):
+            return f"it is too early to say how many more examples would settle it: at least {more}"
+        return ""
 
     def over_schemes(
         self, method: MixtureMethod = "variational", alpha: float = 1.0, seed: int = 0
