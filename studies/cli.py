@@ -20,7 +20,7 @@ ABOUT = "The paper, reproduced; what was measured beyond it; its cost; its relia
 """What the help says first."""
 RESULTS, QUICK, REPRODUCE = Path("results"), Path("runs/quick"), Path("runs/reproduce")
 """Folders for records, relative to the root of the repository."""
-LONGEST_QUESTION = 60
+LONGEST_QUESTION = 48
 """Characters of a question that `status` shows, so that it fits on a line."""
 
 PaperStudy = Literal["all", "table1", "figure1", "figure2", "figure3", "ablation", "identity"]
@@ -36,7 +36,8 @@ PARTS: dict[Method, list[str]] = {
 class Status:
     """List every study: how many of its records are fresh, stale or missing, and which version made them.
 
-    A record is stale if the code or the settings that it depends on have changed since it was made.
+    A record is stale if the code or the settings that it depends on have changed since it was made, and confirmed
+    if the changed code was seen to give the same numbers on a sample (`python -m studies confirm`).
 
     Example: `python -m studies status`
     """
@@ -49,14 +50,16 @@ class Status:
         from studies.framework.registry import NAMES, load
         from studies.framework.running import Store
 
-        table = make_table("study", "fresh", "stale", "missing", "made with", "CPU minutes", "question")
+        table = make_table(
+            "study", "fresh", "confirmed", "stale", "missing", "made with", "CPU minutes", "question"
+        )
         for study in map(load, NAMES):
             store = Store(study, self.out)
             pieces, counts = store.pieces.values(), store.count()
             stale = counts["stale"] + counts["unplanned"]
             versions = ", ".join(sorted({piece.version for piece in pieces}))
             minutes = sum(piece.cpu_seconds or 0 for piece in pieces) / 60
-            numbers = [str(n or "") for n in (counts["fresh"], stale, counts["missing"])]
+            numbers = [str(n or "") for n in (counts["fresh"], counts["confirmed"], stale, counts["missing"])]
             spent = f"{minutes:.0f}" if minutes else ""
             table.add_row(study.name, *numbers, versions, spent, _short_question(study))
         show(table)
@@ -109,6 +112,33 @@ class Run:
             print("`python -m studies docs` renders the documentation from these records.")
         else:
             _show(studies, out)
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """Run a sample of a study's stale recipes again; if their numbers are equal, the other stale records hold too.
+
+    For changes of the code that should change no number. What was run again is stored either way.
+
+    Example: `python -m studies confirm null_and_power --sample 20`
+    """
+
+    name: tyro.conf.Positional[str]
+    """A study that `python -m studies status` lists."""
+    sample: int = 20
+    """Recipes to run again."""
+    n_jobs: int | None = None
+    """Processes at once; by default one per core."""
+    out: Path = RESULTS
+    """Folder with the records."""
+
+    def run(self) -> None:
+        """Compare, and say how many records were confirmed."""
+        from studies.framework.confirming import confirm
+        from studies.framework.registry import load
+
+        of = confirm(load(self.name), self.out, sample=self.sample, n_jobs=self.n_jobs)
+        print(f"{min(self.sample, of)} of {of} stale records were made again, with equal numbers.")
 
 
 @dataclass(frozen=True)
@@ -230,6 +260,7 @@ class Docs:
 Command = (
     Annotated[Status, tyro.conf.subcommand("status")]
     | Annotated[Run, tyro.conf.subcommand("run")]
+    | Annotated[Confirm, tyro.conf.subcommand("confirm")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Docs, tyro.conf.subcommand("docs")]

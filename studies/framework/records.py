@@ -21,6 +21,18 @@ RESULTS = ROOT / "results"
 
 
 @dataclass(frozen=True)
+class Confirmation:
+    """Later code was seen to give the same numbers, on a sample of the records that the code before it gave."""
+
+    digest: str
+    """Digest of the later code and the settings."""
+    sampled: int
+    """Recipes that were run again, all with equal numbers."""
+    of: int
+    """Records they were drawn from."""
+
+
+@dataclass(frozen=True)
 class Piece(Generic[Record]):
     """What one recipe gave, and how."""
 
@@ -33,6 +45,7 @@ class Piece(Generic[Record]):
     machine: str | None
     cpu_seconds: float | None
     records: tuple[Record, ...]
+    confirmed: Confirmation | None = None
 
 
 AnyStudy = Study[Any, Any, Any]
@@ -56,10 +69,7 @@ def read(study: AnyStudy, folder: Path) -> list[Piece[Any]]:
         return []
     try:
         found = json.loads(path.read_text())
-        return [
-            Piece(**{**piece, "records": tuple(_decoded(study.record, r) for r in piece["records"])})
-            for piece in found
-        ]
+        return [_piece(study, piece) for piece in found]
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValueError(
             f"{path} does not hold records of the study {study.name}: remove it, or choose another --out."
@@ -74,7 +84,11 @@ def write(study: AnyStudy, folder: Path, pieces: Iterable[Piece[Any]]) -> None:
         folder: Where its records are.
         pieces: What to store, in this order.
     """
-    write_json(folder / f"{study.name}.json", [asdict(piece) for piece in pieces])
+    described = [asdict(piece) for piece in pieces]
+    for piece in described:
+        if piece["confirmed"] is None:
+            del piece["confirmed"]
+    write_json(folder / f"{study.name}.json", described)
 
 
 def records(pieces: Iterable[Piece[Record]]) -> list[Record]:
@@ -99,6 +113,12 @@ def select(found: Sequence[Record], **fields: Any) -> list[Record]:
             for name, value in fields.items()
         )
     ]
+
+
+def _piece(study: AnyStudy, found: dict[str, Any]) -> Piece[Any]:
+    made = tuple(_decoded(study.record, record) for record in found["records"])
+    confirmed = Confirmation(**found["confirmed"]) if "confirmed" in found else None
+    return Piece(**{**found, "records": made, "confirmed": confirmed})
 
 
 def _decoded(kind: Any, value: Any) -> Any:

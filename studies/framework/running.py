@@ -5,8 +5,8 @@ import os
 import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +18,10 @@ from invariantnet._system.processes import watched
 from invariantnet._system.progress import progress_bar
 from invariantnet._system.torch_state import threads
 from studies.framework.freshness import digest, settings
-from studies.framework.records import AnyStudy, Piece, current_version, read, write
+from studies.framework.records import AnyStudy, Confirmation, Piece, current_version, read, write
 from studies.framework.study import Recipe
 
-State = Literal["fresh", "stale", "missing", "unplanned"]
+State = Literal["fresh", "confirmed", "stale", "missing", "unplanned"]
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn")
 """Packages whose versions may change a number."""
 
@@ -63,7 +63,10 @@ class Store:
         piece = self.pieces.get(_key(recipe))
         if piece is None:
             return "missing"
-        return "fresh" if piece.digest == digest(self.study, recipe) else "stale"
+        now = digest(self.study, recipe)
+        if piece.digest == now:
+            return "fresh"
+        return "confirmed" if piece.confirmed and piece.confirmed.digest == now else "stale"
 
     def count(self) -> Counter[State]:
         """Count the recipes of the plan by their state, and the pieces that no recipe of the plan would give."""
@@ -81,6 +84,23 @@ class Store:
             outcome.cpu_seconds,
             tuple(self.study.keep(recipe, outcome.result)),
         )
+        self._write([*self.planned, *self.pieces])
+
+    def records_of(self, recipe: Recipe) -> tuple[Any, ...]:
+        """The stored records of a recipe."""
+        return self.pieces[_key(recipe)].records
+
+    def confirm(self, recipes: Sequence[Recipe], sampled: int, of: int) -> None:
+        """Note that the code as it is now gave the same numbers on a sample.
+
+        Args:
+            recipes: Those that were not run again.
+            sampled: How many were.
+            of: How many there were to draw from.
+        """
+        for recipe in recipes:
+            seen = Confirmation(digest(self.study, recipe), sampled, of)
+            self.pieces[_key(recipe)] = replace(self.pieces[_key(recipe)], confirmed=seen)
         self._write([*self.planned, *self.pieces])
 
     def drop_unplanned(self) -> None:
@@ -129,7 +149,7 @@ def run_studies(
                         wanted.setdefault(Task(recipe, store.study.run), []).append(store)
         with progress_bar() as bar:
             shown = bar.add_task("first recipes", total=len(wanted))
-            for number, (task, outcome) in enumerate(_outcomes(wanted, n_jobs or os.cpu_count() or 1), 1):
+            for number, (task, outcome) in enumerate(outcomes(wanted, n_jobs or os.cpu_count() or 1), 1):
                 for store in wanted[task]:
                     store.add(task.recipe, outcome)
                 words = f"{wanted[task][0].study.name} · {_describe(task.recipe)}"
@@ -168,8 +188,16 @@ def machine() -> str:
     return f"{where}, Python {platform.python_version()}, {versions}"
 
 
-def _outcomes(wanted: dict[Task, list[Store]], n_jobs: int) -> Iterator[tuple[Task, Outcome]]:
-    """Yield every task as soon as it is finished: first tasks that may share the machine, then the others."""
+def outcomes(wanted: Mapping[Task, Sequence[Store]], n_jobs: int) -> Iterator[tuple[Task, Outcome]]:
+    """Run tasks, and yield each as soon as it is finished: first those that may share the machine.
+
+    Args:
+        wanted: The tasks, with the stores that want their results.
+        n_jobs: Processes at once.
+
+    Yields:
+        A task and its outcome.
+    """
     alone = [task for task, stores in wanted.items() if stores[0].study.alone]
     sharing = [task for task, stores in wanted.items() if not stores[0].study.alone]
     if sharing:

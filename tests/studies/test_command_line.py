@@ -97,7 +97,8 @@ def test_status_lists_every_study(capsys):
     store = Store(load("posterior"), ROOT / "results")
     (line,) = [line for line in lines if line.split()[:1] == ["posterior"]]
     counts, versions = store.count(), {piece.version for piece in store.pieces.values()}
-    numbers = [str(n) for n in (counts["fresh"], counts["stale"] + counts["unplanned"], counts["missing"]) if n]
+    stale = counts["stale"] + counts["unplanned"]
+    numbers = [str(n) for n in (counts["fresh"], counts["confirmed"], stale, counts["missing"]) if n]
     assert line.split()[1 : 1 + len(numbers)] == numbers
     assert all(version in line for version in versions)
 
@@ -110,7 +111,7 @@ def test_every_command_that_a_page_names_exists():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.py")]
     text = "\n".join(page.read_text() for page in pages)
     named = set(re.findall(r"python -m studies (\w+)(?: ([a-z]\w*))?", text))
-    assert {command for command, _ in named} == {"status", "run", "reproduce", "bench", "docs"}
+    assert {command for command, _ in named} == {"status", "run", "confirm", "reproduce", "bench", "docs"}
     assert {study for command, study in named if command == "run" and study} <= {*NAMES, *FOLDERS, "all"}
 
 

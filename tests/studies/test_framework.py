@@ -8,72 +8,24 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tiny_study import RUNS, Inner, TinyRecipe, TinyRecord, keep, run, square, tiny
 
-from studies.framework import Claim, Part, Study, freshness, running
+from studies.framework import Claim, Part, freshness, running
 from studies.framework.freshness import digest, meaning, settings, source_files
 from studies.framework.records import Piece, current_version, read, records, select, write
 from studies.framework.registry import NAMES, load
 from studies.framework.running import Store, run_studies
 
 ROOT = Path(__file__).parents[2]
-RUNS = []
-
-
-@dataclass(frozen=True)
-class Inner:
-    values: tuple[float, ...] = (1.0,)
-
-
-@dataclass(frozen=True)
-class TinyRecipe:
-    n: int
-    seed: int
-    inner: Inner = Inner()
-
-
-@dataclass(frozen=True)
-class TinyRecord:
-    n: int
-    squares: tuple[tuple[int, float], ...]
-    inner: Inner
-    counts: dict[str, int]
-    nothing: str | None = None
-
-
-def square(recipe):
-    RUNS.append(recipe)
-    return recipe.n**2
-
-
-def keep(recipe, result):
-    return [TinyRecord(recipe.n, ((recipe.seed, float(result)),), recipe.inner, {"a": 1})]
-
-
-def tiny(**changes):
-    usual = Study(
-        file=__file__,
-        question=__doc__,
-        record=TinyRecord,
-        parts={"few": Part(lambda seed: [TinyRecipe(n, seed) for n in (1, 2)], 2)},
-        run=square,
-        keep=keep,
-        depends_on=("priors",),
-    )
-    return replace(usual, **changes)
 
 
 @pytest.fixture(autouse=True)
 def _forget():
     RUNS.clear()
-
-
-def run(study, folder, **options):
-    run_studies([study], folder, n_jobs=1, **options)
-    return read(study, folder)
 
 
 def test_records_say_how_they_were_made_and_come_back_as_they_were(tmp_path):
@@ -92,10 +44,10 @@ def test_records_say_how_they_were_made_and_come_back_as_they_were(tmp_path):
 
 def test_fresh_records_are_not_made_again(tmp_path):
     run(tiny(), tmp_path)
-    before = (tmp_path / "test_framework.json").read_bytes()
+    before = (tmp_path / "tiny_study.json").read_bytes()
     run(tiny(), tmp_path)
     assert len(RUNS) == 4
-    assert (tmp_path / "test_framework.json").read_bytes() == before
+    assert (tmp_path / "tiny_study.json").read_bytes() == before
 
 
 def test_changed_code_and_changed_settings_make_records_stale(tmp_path):
@@ -154,10 +106,10 @@ def test_what_this_machine_cannot_run_is_left_out_and_said(tmp_path, capfd):
 
 @pytest.mark.parametrize("content", ["{torn", "[1]", '[{"recipe": {}}]', '[{"records": [{"unknown": 1}]}]'])
 def test_a_foreign_file_is_refused_and_kept(tmp_path, content):
-    (tmp_path / "test_framework.json").write_text(content)
+    (tmp_path / "tiny_study.json").write_text(content)
     with pytest.raises(ValueError, match="does not hold records of the study"):
         run(tiny(), tmp_path)
-    assert (tmp_path / "test_framework.json").read_text() == content
+    assert (tmp_path / "tiny_study.json").read_text() == content
 
 
 @pytest.mark.parametrize("options", [{"seeds": 0}, {"n_jobs": 0}])

@@ -58,8 +58,6 @@ def answer(
     spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
     probabilities = now.stages[-1].probabilities
     log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
-    kinds = best_of_each_kind(names, [*probabilities.values()])
-    of_kinds = list(probabilities_of_kinds(names, [*probabilities.values()]).values())
     by_class = _by_class(names, pointwise, predicted, y[: now.labels], class_names)
     return SymmetryPosterior(
         names=tuple(names),
@@ -80,8 +78,7 @@ def answer(
         refuted_by=_with_larger(
             _refuted_by(by_class, *_moved(contest, now, starts), y, class_names), contest.symmetries
         ),
-        examples_needed=examples_needed(pointwise[kinds, :shared], of_kinds),
-        examples_at_best=examples_needed(pointwise[kinds, :shared], of_kinds, errors=GAP_ERRORS),
+        **_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best)
         ),
@@ -182,6 +179,18 @@ def examples_needed(
         2 * mean
     )
     return math.ceil(root**2)
+
+
+def _examples_needed(
+    names: Sequence[str], pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]
+) -> dict[str, int | None]:
+    """The numbers that would settle which kind of symmetry it is, each kind by its best."""
+    best = pointwise[best_of_each_kind(names, probabilities)]
+    kinds = list(probabilities_of_kinds(names, probabilities).values())
+    return {
+        "examples_needed": examples_needed(best, kinds),
+        "examples_at_best": examples_needed(best, kinds, errors=GAP_ERRORS),
+    }
 
 
 def _predicted(now: Standings, ours: Sequence[int]) -> int:
