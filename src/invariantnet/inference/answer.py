@@ -49,15 +49,14 @@ def answer(
     best = [k for k in contest.best(total, now.included) if k is not None]
     predicted = [_predicted(now, ours) for ours in contest.members]
     names, shared = [s.name for s in contest.symmetries], min(predicted)
-    bounded = now.bounded
-    # Where some hypotheses have one network, compare all by their first.
-    pointwise = np.where(now.first_only[: now.labels], bounded[:, 0], mean_prediction(bounded))[best]
+    bounded, pointwise = now.bounded, _pointwise(now)[best]
     begun = [start for start in starts if start < now.labels]
     dropped = {k: n for k, n in enumerate(predicted) if n < now.labels}
     accuracy = {s: now.accuracy[_scored(now, contest.members[s], k)] for s, k in enumerate(best)}
     spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
     probabilities = now.stages[-1].probabilities
     log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
+    needed, at_best = _examples_needed(names, pointwise[:, :shared], list(probabilities.values()))
     by_class = _by_class(names, pointwise, predicted, y[: now.labels], class_names)
     return SymmetryPosterior(
         names=tuple(names),
@@ -78,7 +77,8 @@ def answer(
         refuted_by=_with_larger(
             _refuted_by(by_class, *_moved(contest, now, starts), y, class_names), contest.symmetries
         ),
-        **_examples_needed(names, pointwise[:, :shared], list(probabilities.values())),
+        examples_needed=needed,
+        examples_at_best=at_best,
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best)
         ),
@@ -86,6 +86,12 @@ def answer(
         pointwise=pointwise[:, :shared],
         counts=now.counts[:shared],
     )
+
+
+def _pointwise(now: Standings) -> Float[np.ndarray, "hypotheses n"]:
+    """Log probability that every hypothesis gave to each label; by first networks where some have no others."""
+    bounded = now.bounded
+    return np.where(now.first_only[: now.labels], bounded[:, 0], mean_prediction(bounded))
 
 
 def _rungs(contest: Contest, now: Standings, best: Sequence[int]) -> Spread:
@@ -183,14 +189,11 @@ def examples_needed(
 
 def _examples_needed(
     names: Sequence[str], pointwise: Float[np.ndarray, "symmetries n"], probabilities: Sequence[float]
-) -> dict[str, int | None]:
+) -> tuple[int | None, int | None]:
     """The numbers that would settle which kind of symmetry it is, each kind by its best."""
     best = pointwise[best_of_each_kind(names, probabilities)]
     kinds = list(probabilities_of_kinds(names, probabilities).values())
-    return {
-        "examples_needed": examples_needed(best, kinds),
-        "examples_at_best": examples_needed(best, kinds, errors=GAP_ERRORS),
-    }
+    return examples_needed(best, kinds), examples_needed(best, kinds, errors=GAP_ERRORS)
 
 
 def _predicted(now: Standings, ours: Sequence[int]) -> int:
