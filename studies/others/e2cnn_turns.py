@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 EPOCHS, BATCH, LEARNING_RATE, WEIGHT_DECAY = 24, 64, 1e-2, 1e-2
-"""What our CNN is trained with, too, but for twice the epochs, so that it takes as long as our comparison and network
-together: with 12 it takes half of that, and has 2.1 % of errors in the first draw."""
+"""What our CNN is trained with, too, but for twice the epochs, so that it takes as long as our comparison and
+network together: with 12 it takes half of that, and has 2.1 % of errors in the first draw."""
 
 FIELDS = ((8, True), (16, True), (24, False))
 """Fields of each convolution, and whether its output is halved."""
