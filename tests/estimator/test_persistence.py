@@ -222,6 +222,14 @@ def test_what_json_cannot_hold_is_refused_before_anything_is_written(tmp_path):
     assert not list((tmp_path / "model").iterdir())
 
 
+def test_parameters_that_are_written_with_another_type_come_back(tmp_path):
+    clf = InvariantClassifier(["hflip"], **{**SMALL, "hidden": np.int64(4)}, verbose=True, joins=0)
+    clf.fit(X, Y).save(tmp_path)
+    again = InvariantClassifier.load(tmp_path)
+    assert (again.verbose, again.joins, again.hidden) == (1, False, 4)
+    np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+
+
 def test_parameters_survive_so_that_a_second_fit_is_the_same(tmp_path):
     swap = np.arange(64)
     swap[[0, 1]] = [1, 0]

@@ -199,6 +199,10 @@ class StoredEstimator(BaseEstimator):  # type: ignore[misc]
             values["symmetries"] = tuple(self._stored_symmetry(s) for s in values["symmetries"])
         if not isinstance(values["random_state"], int | None):
             values["random_state"] = None
+        # To a fit, True and 1 mean the same; in a file, each has its own type.
+        values |= {"verbose": int(values["verbose"])} | {
+            name: bool(values[name]) for name in ("joins", "second_opinion")
+        }
         return Parameters(**values)
 
     def _stored_symmetry(self, symmetry: str | AnySymmetry) -> str | OwnSymmetry:
