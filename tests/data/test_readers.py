@@ -92,7 +92,7 @@ def test_csv(tmp_path):
             "b,label,a\n1,x,2\n3,y,\n",
             "line 3, column 'a': '' is a missing value: fill it in, or leave the line out",
         ),
-        ("b,label,a\n1,x,2\n3,y,nan\n", "line 3, column 'a': 'nan' is not a finite 32-bit number"),
+        ("b,label,a\n1,x,2\n3,y,nan\n", "line 3, column 'a': 'nan' is a missing value"),
         ("b,label,a\n1,x,2\n3,y,1e39\n", "line 3, column 'a': '1e39' is not a finite 32-bit number"),
         ("a,label\n1,x\n2,x\n", "only one class"),
         ("a,label\n", "only a header: write a line per example"),
@@ -304,6 +304,23 @@ def test_a_column_of_words_is_told_from_a_slip(tmp_path):
         ValueError, match="line 3, column 'b': 'y' is not a number: encode it, or leave the line out"
     ):
         datasets.load_inputs(tmp_path / "t.csv", shape=(2,))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a;b;label\n1,5;2;x\n", "semicolons between the columns: save it with commas, with points in decimals"),
+        ("a\tb\tlabel\n1\t2\tx\n", "tabs between the columns: save it with commas"),
+        ("1.5,2,x\n3,4,y\n", "line 1 holds numbers, so the header is missing: write the names of the columns"),
+        ("a,label\n1,x\nNA,y\n", "line 3, column 'a': 'NA' is a missing value: fill it in, or leave"),
+        ("a,label\n1,x\nnan,y\n", "line 3, column 'a': 'nan' is a missing value: fill it in, or leave"),
+        ("a,label\n1,x\ninf,y\n", "line 3, column 'a': 'inf' is not a finite 32-bit number"),
+    ],
+)
+def test_a_table_of_another_program_is_told_what_to_change(tmp_path, text, fault):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(ValueError, match=fault):
+        datasets.load(tmp_path / "t.csv")
 
 
 def test_one_image_for_a_model_of_a_table_is_called_an_image(tmp_path):

@@ -21,6 +21,12 @@ LABEL_COLUMNS = ("label", "class", "target", "y")
 BYTES_PER_CHARACTER = 10
 """Memory that a character of the file takes: a cell of about six characters becomes a string of sixty bytes."""
 
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""What other programs write between cells instead of commas, with its name."""
+
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+"""What people and programs write for a value that is not known, in lower case."""
+
 MOST_NAMES = 12
 """Largest number of column names that a message lists in full."""
 
@@ -47,6 +53,10 @@ def read_csv(
     if position is None:
         wanted = (label,) if label else LABEL_COLUMNS
         names = table.names if len(table.names) <= MOST_NAMES else (*table.names[:6], "…", *table.names[-5:])
+        if sum(map(_is_number, table.names)) > len(table.names) / 2:
+            raise ValueError(
+                f"{path}: line 1 holds numbers, so the header is missing: write the names of the columns above it."
+            )
         raise ValueError(
             f"{path}: no label column {' or '.join(map(repr, wanted))} among {', '.join(names)}: "
             "name it with label=… or --label."
@@ -144,12 +154,10 @@ class Table:
         with np.errstate(over="ignore"):
             bad = np.argwhere(~np.isfinite(values.astype(np.float32)))
         if len(bad):
-            i, j = bad[0]
-            raise self._fault(
-                list(self.rows)[i],
-                positions[j],
-                "is not a finite 32-bit number: replace it, or leave the line out",
-            )
+            line, position = list(self.rows)[bad[0][0]], positions[bad[0][1]]
+            if self._is_missing(line, position):
+                raise self._fault(line, position, self._why_no_number(line, position))
+            raise self._fault(line, position, "is not a finite 32-bit number: replace it, or leave the line out")
         return values
 
     def labels(self, position: int, task: Task = "auto") -> np.ndarray:
@@ -188,12 +196,15 @@ class Table:
 
     def _why_no_number(self, line: int, position: int) -> str:
         """What to do about a cell that is no number: leave a column of words out, but mend a slip."""
-        if not self.rows[line][position].strip():
+        if self._is_missing(line, position):
             return "is a missing value: fill it in, or leave the line out"
         if any(_is_number(row[position]) for row in self.rows.values()):
             return "is not a number: encode it, or leave the line out"
         encode = "encode it, as pandas.get_dummies does"
         return f"is not a number: leave the column out, {encode}, or name it with --label if it holds the labels"
+
+    def _is_missing(self, line: int, position: int) -> bool:
+        return self.rows[line][position].strip().lower() in MISSING
 
     def _fault(self, line: int, position: int, fault: str) -> ValueError:
         cell = self.rows[line][position].strip()
@@ -205,6 +216,9 @@ def _check_names(path: Path, line: int, names: list[str]) -> None:
         raise ValueError(
             f"{path}: the file is empty: write a header with the columns' names and a line per example."
         )
+    if len(names) == 1 and (separator := next((each for each in SEPARATORS if each in names[0]), None)):
+        decimals = ", with points in decimals" if separator == ";" else ""
+        raise ValueError(f"{path}: {SEPARATORS[separator]} between the columns: save it with commas{decimals}.")
     if not all(names):
         raise ValueError(
             f"{path}: line {line}, column {names.index('') + 1} has no name: name it, or leave it out "
