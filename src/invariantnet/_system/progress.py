@@ -39,7 +39,7 @@ WIDTH = 80
 """Characters of a line where standard error is no terminal: of progress, longer ones are cut off."""
 
 INDENT = "  "
-"""What the second line of something said, and each after it, begins with."""
+"""What the second line of something said begins with, and each after it."""
 
 Update = Callable[[float, str], None]
 """Tells which share of some work is done, and what to say about it."""
@@ -100,11 +100,7 @@ def say(words: str, *, visible: bool) -> None:
     if visible:
         console = Console(stderr=True)
         width = console.width if console.is_terminal else WIDTH
-        print(
-            "\n".join(wrap(words, width, subsequent_indent=INDENT, break_on_hyphens=False)),
-            file=sys.stderr,
-            flush=True,
-        )
+        print(_wrapped(words, width), file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -151,7 +147,7 @@ def meter(what: str, *, visible: bool, seconds: float | None = None) -> Iterator
     elif console.is_terminal:
         console.print(what, markup=False, highlight=False)
         share = Share(seconds)
-        with _Line(share, *_columns(share), console=console, expand=True) as line:
+        with _Line(share, *_columns(share), console=console) as line:
             task = line.add_task("", total=1.0)
 
             def update(done: float, words: str) -> None:
@@ -248,14 +244,16 @@ def progress_bar(*, visible: bool = True) -> Progress:
 class _Line(Progress):
     """A live line whose bar follows a share."""
 
-    def __init__(self, share: Share, *columns: ProgressColumn, console: Console, expand: bool) -> None:
+    def __init__(self, share: Share, *columns: ProgressColumn, console: Console) -> None:
         self.share = share
-        super().__init__(*columns, console=console, expand=expand)
+        super().__init__(*columns, console=console)
 
     def get_renderables(self) -> Iterable[RenderableType]:
         for task in self.tasks:
             task.completed = self.share.shown()
         yield from super().get_renderables()
+        # Beside the bar, a hypothesis and its model would be cut off in a terminal of 80 columns.
+        yield from (Text(_below(task.description, self.console.width)) for task in self.tasks if task.description)
 
 
 class _Lines:
@@ -297,7 +295,19 @@ class _Lines:
         left = self.share.left()
         so_far = f": {self.share.shown():.0%}" + ("" if left is None else f", {_clock(left)} left")
         said = _cut(self.what, WIDTH - len(so_far)) + so_far
-        print(_cut(f"{said}, {self.words}" if self.words else said, WIDTH), file=sys.stderr, flush=True)
+        if self.words:
+            beside = f"{said}, {self.words}"
+            said = beside if len(beside) <= WIDTH else f"{said}\n{_below(self.words, WIDTH)}"
+        print(said, file=sys.stderr, flush=True)
+
+
+def _below(words: str, width: int) -> str:
+    """Indented lines for what belongs to the line above."""
+    return _wrapped(INDENT + words, width)
+
+
+def _wrapped(words: str, width: int) -> str:
+    return "\n".join(wrap(words, width, subsequent_indent=INDENT, break_on_hyphens=False))
 
 
 def _cut(line: str, width: int) -> str:
@@ -318,16 +328,15 @@ class _TimeLeft(ProgressColumn):
 
 def _columns(share: Share) -> tuple[ProgressColumn, ...]:
     return (
-        BarColumn(bar_width=16),
+        BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         _TimeLeft(share),
-        _one_line("{task.description}", ratio=1),
     )
 
 
-def _one_line(text: str, ratio: int | None = None) -> TextColumn:
+def _one_line(text: str) -> TextColumn:
     """A column that is cut off at the edge of the terminal."""
-    return TextColumn(text, markup=False, table_column=Column(ratio=ratio, no_wrap=True, overflow="ellipsis"))
+    return TextColumn(text, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 
 
 def _clock(seconds: float) -> str:
