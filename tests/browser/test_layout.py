@@ -101,6 +101,24 @@ def test_print_unfolds_what_the_screen_folds(run, visit):
     assert not page.locator("nav").is_visible()
 
 
+def test_print_fills_its_pages_and_breaks_no_short_word(run, visit):
+    page = visit(run / "report.html", viewport={"width": 718, "height": 1000})
+    page.emulate_media(media="print")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4")))
+    assert pages <= 1.2 * height / 1000 + 1
+    for word in ("elements", "price"):
+        header = page.locator("#prices thead th", has_text=word).first
+        assert (
+            header.evaluate("""e => {
+            const text = document.createRange();
+            text.selectNodeContents(e);
+            return new Set([...text.getClientRects()].map(line => line.top)).size
+        }""")
+            == 1
+        )
+
+
 def test_letters_of_charts_can_be_read_on_a_phone(run, visit):
     page = visit(run / "report.html", viewport={"width": 360, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") == 360

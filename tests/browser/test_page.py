@@ -21,6 +21,7 @@ from invariantnet.estimator import load_estimator
 from invariantnet.estimator.persistence import RUN, read_tensors
 from invariantnet.report.baseline import restore_baseline
 from invariantnet.report.pictures import thumbnail
+from invariantnet.symmetries.plain import both_names
 
 pytestmark = pytest.mark.usefixtures("annotations_unchecked")
 brief = pytest.mark.usefixtures("brief_comparison")
@@ -40,6 +41,9 @@ def test_page_says_what_the_record_says(run, visit):
         assert f"{100 * price.accuracy['rot90']:.1f} %" in text
     assert f"{100 * record.evaluation.accuracy.baseline['d4']:.1f} %" in text
     assert record.model.versions["torch"] in text
+    settings = page.inner_text("#settings")
+    assert "shape of an input\n8 × 8\n" in settings
+    assert "joins\nyes\n" in settings
     for chart in page.query_selector_all("svg"):
         assert chart.get_attribute("aria-label")
     for picture in page.query_selector_all("img"):
@@ -306,6 +310,9 @@ def test_neither_short_names_nor_colours_stand_alone(run, visit):
     race = page.locator("#race svg").text_content()
     assert "no symmetry" in race
     assert "trivial" not in race
+    said = page.locator("#race p").inner_text()
+    for name in read_run(run).model.posterior.names:
+        assert both_names(name) in said, "the picture has only the short one"
     assert "moved by quarter turns and mirror images" in page.locator("#prices thead").inner_text()
     wrong = page.locator("#copies .wrong").all_text_contents()
     assert wrong

@@ -113,8 +113,9 @@ def test_the_table_of_a_posterior():
         ["rot90", "4", "0.750", "-8.0", "quarter", "turns"],
     ]
     assert posterior.log_bayes_factors == (-1.0, 0.0)
-    assert "A nat is a factor of 2.7" in lines[3]
-    assert lines[4].startswith("≤: given up early")
+    assert lines[3].startswith("elements: the ways in which a symmetry moves an input")
+    assert "A nat is a factor of 2.7" in lines[4]
+    assert lines[5].startswith("≤: given up early")
     assert "race" not in repr(posterior), "the history of a race is long"
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         str(replace(posterior, orders=(1,)))

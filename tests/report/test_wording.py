@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from invariantnet.inference.findings import ModelEvidence
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior
 from invariantnet.report.answers import shown_number
 from invariantnet.report.charts import LONGEST, Bar, bars
-from invariantnet.report.posterior_charts import posterior_chart, range_charts
-from invariantnet.report.wording import headline, meaning, next_steps, typed
+from invariantnet.report.posterior_charts import models_chart, posterior_chart, range_charts
+from invariantnet.report.wording import headline, meaning, next_steps, strengths, typed
 
 LADDER = RangePosterior(
     family="rotation",
@@ -121,6 +122,18 @@ def test_an_open_verdict_is_a_sentence():
 def test_numbers_are_written_as_people_write_them():
     assert shown_number(np.array([407786.9]), np.array([5551.47])) == "408,000 ± 5,600"
     assert shown_number(np.array([0.123456, -2.0])) == "0.123, -2"
+    numbers = shown_number(np.array([2.0, 3.1004, 12345.678]), np.array([0.22, 0.2, 0.0123]))
+    assert numbers == "2.00 ± 0.22, 3.10 ± 0.20, 12,345.678 ± 0.012", "as many decimals as the error"
+
+
+def test_a_model_as_good_as_the_best_is_not_behind_by_minus_zero():
+    best, same = ModelEvidence("plain mlp", 0.5, -10.0), ModelEvidence("deep mlp", 0.5, -10.01)
+    assert "−0.0" not in models_chart(replace(TURNS, models=(best, same)))
+
+
+def test_the_words_for_sure_and_unsure_are_explained_where_there_are_any():
+    assert "Decisive means a probability of at least 0.99, strong of at least 0.90" in strengths(TURNS)
+    assert strengths(NOISE) == strengths(ALONE) == ""
 
 
 def test_options_are_not_broken_and_nothing_else_is_markup():

@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -226,9 +227,21 @@ def _subject(record: RunRecord, clf: Estimator, tensors: dict[str, Tensor]) -> S
         evaluation=record.evaluation,
         inputs=ShownInputs(tensors["examples"], tensors["doubtful"]),
         baseline=restore_baseline(clf, weights) if weights else None,
-        settings=tuple((name.replace("_", " "), _as_text(value)) for name, value in vars(record.settings).items()),
+        settings=tuple(_settings(record)),
     )
 
 
+def _settings(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """What a run was asked, and how its inputs were read, as the page lists it."""
+    for name, value in vars(record.settings).items():
+        yield name.replace("_", " "), _as_text(value)
+        if name == "data":
+            yield "shape of an input", " × ".join(map(str, record.model.learned.input_shape))
+            if record.data.label:
+                yield "label", record.data.label
+
+
 def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "default" if value is None else ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -218,8 +218,8 @@ class SymmetryPosterior:
                 f"symmetries=['{self.established}'], or --symmetries {self.established}"
             )
         steps.append(
-            "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: the largest "
-            "symmetry that costs no more than 0.02 nats per example is built in"
+            "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: this builds in "
+            "the largest symmetry that lowers the probability of right answers by at most about 2 %"
         )
         steps.append(f"meanwhile the network is invariant to the favourite, {plain_name(self.favourite)}")
         if self.favourite == TRIVIAL:
@@ -311,7 +311,10 @@ class SymmetryPosterior:
             shown = "–" if np.isnan(evidence) else f"{bound}{evidence:.1f}"
             lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}  {plain_name(name)}")
         if not np.isnan(self.log_evidence).any():
-            lines.append(f"log evidence: of {self.examples:,} labels, in nats. {NATS}.")
+            lines.append(
+                "elements: the ways in which a symmetry moves an input; leaving it as it is counts.\n"
+                f"log evidence: of {self.examples:,} labels, in nats. {NATS}."
+            )
         if self.dropped:
             lines.append("≤: given up early, because it was too far behind; at most this.")
         lines.append(self.verdict)

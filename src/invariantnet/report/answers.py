@@ -1,5 +1,6 @@
 """What a network says of inputs, as a page shows it: a class with its probability, or a number with its error."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from invariantnet import metrics
-from invariantnet._system.words import round_words
+from invariantnet._system.words import READABLE, round_words
 from invariantnet.data.arrays import DiskArray
 from invariantnet.estimator import InvariantClassifier, InvariantRegressor
 from invariantnet.inference.prices import predict_moved
@@ -166,12 +167,18 @@ def shortened(name: object) -> str:
 
 
 def shown_number(mean: np.ndarray, error: np.ndarray | None = None) -> str:
-    """Write a number, or several, with its standard error."""
-    errors = [None] * len(mean) if error is None else error.tolist()
-    return ", ".join(
-        round_words(m) + ("" if e is None else f" ± {round_words(e, 2)}")
-        for m, e in zip(mean.tolist(), errors, strict=True)
-    )
+    """Write a number, or several, with its standard error; both have the same decimals."""
+    if error is None:
+        return ", ".join(map(round_words, mean.tolist()))
+    return ", ".join(_with_error(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True))
+
+
+def _with_error(mean: float, error: float) -> str:
+    """Write two digits of an error, and a number to the last of them."""
+    decimals = 1 - math.floor(math.log10(error)) if READABLE[0] <= error < 10 else 0
+    if decimals:
+        return f"{mean:,.{decimals}f} ± {error:.{decimals}f}"
+    return f"{round_words(mean)} ± {round_words(error, 2)}"
 
 
 def encoded(estimator: Estimator, y: np.ndarray) -> np.ndarray:

@@ -106,8 +106,7 @@ def render(subject: Subject) -> str:
     tryit, why_no_tryit = _try_it(subject)
     classes = class_names(subject.estimator)
     backbone, other = _backbone(subject), other_kind(subject.estimator) if subject.baseline else None
-    environment.filters["plain"] = plain_name
-    environment.filters["typed"] = wording.typed
+    environment.filters |= {"plain": plain_name, "both": both_names, "typed": wording.typed}
     return environment.from_string(files.joinpath("page.html.j2").read_text()).render(
         subject=subject,
         model=model,
@@ -125,6 +124,7 @@ def render(subject: Subject) -> str:
         meaning=wording.meaning(posterior),
         steps=wording.next_steps(posterior, model.chosen),
         parts=_parts(subject, tried=tryit is not None or why_no_tryit is not None),
+        strengths=wording.strengths(posterior),
         invariance=wording.invariance(model),
         quality=wording.quality(subject.evaluation, classes=bool(classes)),
         backbone=backbone,

@@ -34,7 +34,7 @@ def evidence_chart(posterior: SymmetryPosterior) -> Markup | None:
         charts.Bar(
             both_names(name),
             factor,
-            f"{'≤ ' if name in posterior.dropped else ''}{factor:.1f}{f' ± {spread:.1f}' if several else ''}",
+            f"{'≤ ' if name in posterior.dropped else ''}{factor:z.1f}{f' ± {spread:.1f}' if several else ''}",
             spread,
             posterior.learned and name == posterior.favourite,
         )
@@ -52,7 +52,7 @@ def models_chart(posterior: SymmetryPosterior) -> Markup | None:
         charts.Bar(
             m.name,
             m.log_evidence - best,
-            f"{'≤ ' if m.dropped else ''}{m.log_evidence - best:.1f}",
+            f"{'≤ ' if m.dropped else ''}{m.log_evidence - best:z.1f}",
             strong=m is posterior.models[0],
         )
         for m in posterior.models
@@ -66,7 +66,7 @@ def laplace_chart(posterior: SymmetryPosterior) -> Markup | None:
         return None
     best = max(posterior.laplace)
     rows = [
-        charts.Bar(both_names(name), value - best, f"{value - best:.1f}", strong=name == posterior.second_opinion)
+        charts.Bar(both_names(name), value - best, f"{value - best:z.1f}", strong=name == posterior.second_opinion)
         for name, value in zip(posterior.names, posterior.laplace, strict=True)
     ]
     return _behind(rows, "Laplace's log marginal likelihood against the best: ")

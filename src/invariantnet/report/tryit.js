@@ -161,9 +161,15 @@
     pen.putImageData(picture, 0, 0);
   };
   const digits = (v) => v.toLocaleString("en-US", {maximumSignificantDigits: 3});
+  // Two digits of an error, and a number to the last of them, as in the rest of the page.
+  const withError = (mean, error) => {
+    const places = error >= 1e-4 && error < 10 ? 1 - Math.floor(Math.log10(error)) : 0;
+    const fixed = (v) => v.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places});
+    return places ? `${fixed(mean)} ± ${fixed(error)}` : `${digits(mean)} ± ${digits(error)}`;
+  };
   const bars = (which, p) => {
     if (data.numbers) {
-      const said = data.numbers.scale.map((_, k) => `${digits(p[2 * k])} ± ${digits(p[2 * k + 1])}`);
+      const said = data.numbers.scale.map((_, k) => withError(p[2 * k], p[2 * k + 1]));
       document.getElementById(`best-${which}`).textContent = said.join(", ");
       return;
     }

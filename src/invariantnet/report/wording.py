@@ -6,7 +6,7 @@ from markupsafe import Markup, escape
 
 from invariantnet._system.words import round_words
 from invariantnet.estimator.persistence import ModelRecord
-from invariantnet.inference.posterior import NOT_COMPARED, PARTIAL, SymmetryPosterior
+from invariantnet.inference.posterior import DECISIVE, NOT_COMPARED, PARTIAL, STRONG, SymmetryPosterior
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report.evaluation import Evaluation
 from invariantnet.report.network_words import one_network
@@ -102,6 +102,16 @@ def next_steps(posterior: SymmetryPosterior, chosen: str) -> tuple[str, ...]:
         use,
         f"You need not add copies of your data made by {plain_name(chosen)}: the network treats them alike.",
         "Keep new inputs like these: the verdict is about the data that was given.",
+    )
+
+
+def strengths(posterior: SymmetryPosterior) -> str:
+    """Say what the first word of a verdict means; empty if the word says so itself, and with a space if not."""
+    if posterior.strength not in ("decisive", "strong", "inconclusive"):
+        return ""
+    return (
+        f"Decisive means a probability of at least {DECISIVE:.2f}, strong of at least {STRONG:.2f}, and less is "
+        "inconclusive. "
     )
 
 
