@@ -44,7 +44,8 @@ browser:  ## Chromium, for the tests of the report; without it they are skipped
 INSTALL := $(BIN)/python -m pip install --quiet
 
 $(READY): pyproject.toml constraints.txt requirements-dev.txt $(if $(LOCKED),requirements.lock)
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "InvariantNet needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@echo "Setting up .venv, once: this takes some minutes"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "InvariantNet needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
 	$(if $(LOCKED),$(INSTALL) --no-deps --require-hashes -r requirements.lock,$(INSTALL) -r requirements-dev.txt)
 	$(if $(LOCKED),$(INSTALL) --no-deps --no-build-isolation -e . && $(BIN)/python -m pip check)

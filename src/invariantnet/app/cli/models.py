@@ -258,6 +258,7 @@ class Report:
 class Export:
     """Write the network as ONNX, for programs without this package.
 
+    What it takes and gives:
     - inputs: in their shape and units, any number at once
     - outputs: the probability of every class, or numbers
 
