@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from invariantnet._system.share import Share
+from invariantnet._system.share import Share, clock
 
 LINE_SECONDS = 5.0
 """Seconds between two lines about the same work, where standard error is no terminal."""
@@ -292,8 +292,7 @@ class _Lines:
 
     def _print(self) -> None:
         self.last = time.monotonic()
-        left = self.share.left()
-        so_far = f": {self.share.shown():.0%}" + ("" if left is None else f", {_clock(left)} left")
+        so_far = f": {self.share.words()}"
         said = _cut(self.what, WIDTH - len(so_far)) + so_far
         if self.words:
             beside = f"{said}, {self.words}"
@@ -323,7 +322,7 @@ class _TimeLeft(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         left = None if task.finished else self.share.left()
-        return Text(_clock(self.share.seconds) + ("" if left is None else f", {_clock(left)} left"))
+        return Text(clock(self.share.seconds) + ("" if left is None else f", {clock(left)} left"))
 
 
 def _columns(share: Share) -> tuple[ProgressColumn, ...]:
@@ -337,14 +336,3 @@ def _columns(share: Share) -> tuple[ProgressColumn, ...]:
 def _one_line(text: str) -> TextColumn:
     """A column that is cut off at the edge of the terminal."""
     return TextColumn(text, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-
-
-def _clock(seconds: float) -> str:
-    """Minutes and seconds, or hours too.
-
-    >>> _clock(4.9), _clock(3675.0)
-    ('0:05', '1:01:15')
-    """
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -50,6 +50,15 @@ class Share:
         """Seconds that are left, if that can be told."""
         return None if self.reported >= 1 else time_left(self.seconds, self.shown(), self.expected)
 
+    def words(self) -> str:
+        """The share with the time left; or with the time so far, if nothing can be told of the time left."""
+        share, left = f"{self.shown():.0%}", self.left()
+        if left is not None:
+            return f"{share}, {clock(left)} left"
+        if self.reported >= 1 or self.seconds < 1:
+            return share
+        return f"{share}, {clock(self.seconds)} so far"
+
     @property
     def seconds(self) -> float:
         """Seconds so far."""
@@ -58,6 +67,17 @@ class Share:
     def _set_pace(self) -> None:
         left = time_left(self.since - self.start, self.base, self.expected)
         self.pace = (1 - self.base) / left if left else 0.0
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, or hours too.
+
+    >>> clock(4.9), clock(3675.0)
+    ('0:05', '1:01:15')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def time_left(seconds: float, share: float, expected: float | None) -> float | None:
