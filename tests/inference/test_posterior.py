@@ -113,7 +113,7 @@ def test_the_table_of_a_posterior():
         ["rot90", "4", "0.750", "-8.0", "quarter", "turns"],
     ]
     assert posterior.log_bayes_factors == (-1.0, 0.0)
-    assert lines[3].startswith("elements: the ways in which a symmetry moves an input")
+    assert lines[3].startswith("elements: ways in which a symmetry moves an input")
     assert "A nat is a factor of 2.7" in lines[4]
     assert lines[5].startswith("≤: given up early")
     assert "race" not in repr(posterior), "the history of a race is long"

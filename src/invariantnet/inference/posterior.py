@@ -312,7 +312,7 @@ class SymmetryPosterior:
             lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}  {plain_name(name)}")
         if not np.isnan(self.log_evidence).any():
             lines.append(
-                "elements: the ways in which a symmetry moves an input; leaving it as it is counts.\n"
+                "elements: ways in which a symmetry moves an input, not moving it included.\n"
                 f"log evidence: of {self.examples:,} labels, in nats. {NATS}."
             )
         if self.dropped:
