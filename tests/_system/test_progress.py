@@ -175,6 +175,16 @@ def test_work_of_unknown_length_is_announced_in_a_log_if_it_takes_long(capsys, m
     assert capsys.readouterr().err == said
 
 
+def test_long_work_of_unknown_length_says_now_and_then_that_it_goes_on(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    with progress.working("evaluating", visible=True):
+        time.sleep(0.3)
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "evaluating"
+    assert set(others) == {"evaluating: 0:00 so far"}
+
+
 def test_invisible_work_says_nothing(capsys):
     with (
         progress.working("reading", visible=False),

@@ -120,13 +120,22 @@ def working(what: str, *, visible: bool) -> Iterator[None]:
             line.add_task(what, total=None)
             yield
     else:
-        announcement = threading.Timer(SILENT_SECONDS, lambda: print(what, file=sys.stderr, flush=True))
-        announcement.daemon = True
-        announcement.start()
+        ended = threading.Event()
+        threading.Thread(target=_tell, args=(what, ended), daemon=True).start()
         try:
             yield
         finally:
-            announcement.cancel()
+            ended.set()
+
+
+def _tell(what: str, ended: threading.Event) -> None:
+    """Say what is being done if it takes long, and now and then for how long already."""
+    start = time.monotonic()
+    if ended.wait(SILENT_SECONDS):
+        return
+    print(what, file=sys.stderr, flush=True)
+    while not ended.wait(max(LINE_SECONDS, RARER * (time.monotonic() - start), 0.02)):
+        print(f"{what}: {clock(time.monotonic() - start)} so far", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
