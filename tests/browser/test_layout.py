@@ -80,6 +80,13 @@ def test_names_of_lines_neither_touch_nor_leave_the_chart(count):
     assert all(below - above > 15 for above, below in itertools.pairwise(names))
 
 
+def test_the_prices_of_four_symmetries_need_no_scrolling_on_a_desktop(run, visit):
+    page = visit(run / "report.html", viewport={"width": 1280, "height": 800})
+    widths = "(table => [table.scrollWidth, table.clientWidth])(document.querySelector('#prices .scroll'))"
+    needed, given = page.evaluate(widths)
+    assert needed <= given
+
+
 def test_print_shows_wide_tables_whole(run, visit):
     page = visit(run / "report.html", viewport={"width": 794, "height": 1123}, color_scheme="dark")
     page.emulate_media(media="print")
