@@ -28,6 +28,12 @@ def test_a_long_comparison_says_how_to_shorten_it(seconds, advised):
     assert words.endswith("To shorten it, name fewer symmetries, or one backbone.") == advised
 
 
+def test_one_hypothesis_is_not_counted_in_the_plural():
+    words = Estimate(1, 1, 1, comparison=10.0, longest=10.0, final=(50.0, 50.0)).words
+    assert words.startswith("one symmetry, one kind of network: one hypothesis. Estimated")
+    assert "about 10 seconds of CPU time to compare it, then" in words
+
+
 def test_it_is_said_how_long_an_open_verdict_takes_if_that_is_much_longer():
     words = Estimate(18, 7, 63, comparison=1200.0, longest=9700.0, final=(30.0, 30.0)).words
     assert (

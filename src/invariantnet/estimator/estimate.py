@@ -72,11 +72,16 @@ class Estimate:
         shorter = " To shorten it, name fewer symmetries, or one backbone." if self.comparison > LONG else ""
         symmetries = f"{self.symmetries} symmetries" if self.symmetries > 1 else "one symmetry"
         both = self.symmetries > 1 and self.models > 1
-        hypotheses = "hypotheses, each a symmetry in a kind of network that suits it" if both else "hypotheses"
+        each = ", each a symmetry in a kind of network that suits it" if both else ""
+        them = "them" if self.hypotheses > 1 else "it"
         return (
-            f"{symmetries}, {models}: {self.hypotheses} {hypotheses}. Estimated from a few steps of "
-            f"each: {duration(self.comparison)} of CPU time to compare them{longest}, then {final}.{shorter}"
+            f"{symmetries}, {models}: {_hypotheses(self.hypotheses)}{each}. Estimated from a few steps of each: "
+            f"{duration(self.comparison)} of CPU time to compare {them}{longest}, then {final}.{shorter}"
         )
+
+
+def _hypotheses(number: int) -> str:
+    return f"{number:,} hypotheses" if number > 1 else "one hypothesis"
 
 
 def considered(symmetries: Iterable[str]) -> str:
@@ -183,7 +188,7 @@ def announced(ahead: Ahead, config: Evidence, *, visible: bool) -> Announced:
     say(estimate.words, visible=visible)
     worth = config.n_jobs > 0 or estimate.longest > WORTH_PROCESSES
     config = replace(config, n_jobs=config.n_jobs if worth else 1)
-    what = f"comparing {estimate.hypotheses} hypotheses"
+    what = f"comparing {_hypotheses(estimate.hypotheses)}"
     work = Work(what, estimate.comparison / joblib.effective_n_jobs(config.n_jobs))
     return Announced(config, work, estimate.step_seconds)
 

@@ -16,6 +16,8 @@ def plain_name(name: str) -> str:
     Example:
         >>> plain_name("d4"), plain_name("hflip+rotation:30"), plain_name("swap")
         ('quarter turns and mirror images', 'left-right mirror images and rotations up to 30°', 'swap')
+        >>> plain_name("translation:1"), plain_name("translation:2")
+        ('shifts up to 1 pixel', 'shifts up to 2 pixels')
     """
     return " and ".join(dict.fromkeys(_of_part(part) for part in name.split("+")))
 
@@ -60,4 +62,7 @@ def _of_part(part: str) -> str:
     family, colon, value = part.partition(":")
     if family not in FAMILIES:
         return part
-    return FAMILIES[family].words(float(value)) if colon else FAMILIES[family].plain
+    if not colon:
+        return FAMILIES[family].plain
+    said, unit = FAMILIES[family].words(float(value)), FAMILIES[family].unit
+    return said.removesuffix("s") if said.endswith(f" 1 {unit}") else said
