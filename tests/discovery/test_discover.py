@@ -95,7 +95,7 @@ def test_copies_follow_their_inputs():
 
 
 def test_copies_stay_where_others_have_none():
-    columns = Columns(np.array([0, 1, 0, 3]), np.ones(4, bool))
+    columns = Columns(np.array([0, 1, 0, 3]), np.ones(4, bool), np.zeros(4, bool))
     assert columns.widen(np.array([[1, 0, 2], [0, 1, 5]])).tolist() == [[1, 0, 2, 3], [0, 1, 2, 7]]
 
 

@@ -102,6 +102,10 @@ def test_a_turn_with_wrong_places_keeps_its_right_ones():
     assert np.array_equal(regular_part(turn, 0.65), turn)
 
 
+CLEAR = np.zeros(4, bool)
+"""No input is in doubt."""
+
+
 class Gains:
     """Stands for a judge: a gain for each group, by the bytes of its generators."""
 
@@ -111,7 +115,7 @@ class Gains:
     def gain(self, generators):
         return self.gains[np.unique(generators, axis=0).tobytes()]
 
-    def log_e_value_against_inputs(self, generators):
+    def log_e_value_against_inputs(self, generators, unclear):
         return 0.0
 
 
@@ -121,8 +125,8 @@ def test_generators_that_labels_do_not_pay_for_are_left_out(both, generators):
     right, wrong = np.array([[1, 0, 3, 2]]), np.array([[1, 0, 2, 3]])
     together = np.unique(np.concatenate([right, wrong]), axis=0)
     judge = Gains({right.tobytes(): 10.0, wrong.tobytes(): 8.0, together.tobytes(): both})
-    closing = Closing(judge, {}, np.random.default_rng(0))
-    found = closing._lean(closing.candidate(together), of_inputs=True)
+    closing = Closing(judge, {}, np.random.default_rng(0), CLEAR)
+    found = closing._lean(closing.candidate(together, CLEAR), of_inputs=True)
     assert len(found.generators) == generators
     if generators == 1:
         assert np.array_equal(found.generators, right)
@@ -131,8 +135,9 @@ def test_generators_that_labels_do_not_pay_for_are_left_out(both, generators):
 @pytest.mark.usefixtures("annotations_unchecked")
 def test_of_equally_good_candidates_the_smallest_group_is_taken():
     right, noisy = np.array([[1, 0, 3, 2]]), np.array([[1, 2, 3, 0]])
-    closing = Closing(Gains({right.tobytes(): 10.0, noisy.tobytes(): 10.5}), {}, np.random.default_rng(0))
-    pool = [closing.candidate(right), closing.candidate(noisy)]
+    gains = Gains({right.tobytes(): 10.0, noisy.tobytes(): 10.5})
+    closing = Closing(gains, {}, np.random.default_rng(0), CLEAR)
+    pool = [closing.candidate(right, CLEAR), closing.candidate(noisy, CLEAR)]
     closing.judge.gains[np.unique(np.concatenate([right, noisy]), axis=0).tobytes()] = 9.0
     assert np.array_equal(
         closing._joined(closing._first(pool, of_inputs=False), pool, of_inputs=False).generators, right

@@ -90,6 +90,11 @@ class Moments:
         assert not others.squares
         return Moments(even, odd, np.concatenate([self.pairs, others.pairs]), self.squares)
 
+    def among(self, kept: Bool[np.ndarray, " dim"] | Int64[np.ndarray, " kept"]) -> "Moments":
+        """The moments of some of the inputs."""
+        pairs = self.pairs[:, kept][:, :, kept]
+        return Moments(self.even[:, kept], self.odd[:, kept], pairs, self.squares)
+
     def moved_pairs(self, index: Int64[np.ndarray, " dim"]) -> Float64[np.ndarray, "matrices dim dim"]:
         """Pairs after an index array has moved the inputs and changed their signs."""
         to = index % self.dim
@@ -105,6 +110,17 @@ class Moments:
         change = ((self.even - self.even[:, to]) ** 2).sum(axis=0)
         change += ((self.odd - sign * self.odd[:, to]) ** 2).sum(axis=0)
         return np.asarray(change + ((self.pairs - self.moved_pairs(index)) ** 2).sum(axis=(0, 2)))
+
+    def loss_at(self, index: Int64[np.ndarray, " dim"], touched: Int64[np.ndarray, " some"]) -> float:
+        """The part of the loss in which one of some inputs takes part."""
+        to, sign = index % self.dim, np.where(index < self.dim, 1.0, -1.0)
+        change = ((self.even[:, touched] - self.even[:, to[touched]]) ** 2).sum()
+        change += ((self.odd[:, touched] - sign[touched] * self.odd[:, to[touched]]) ** 2).sum()
+        moved = self.pairs[:, to[touched]][:, :, to]
+        moved[self.squares :] *= sign[touched, None] * sign
+        squares = (self.pairs[:, touched] - moved) ** 2
+        # Pairs are symmetric; the ones of two such inputs are in two of the rows.
+        return float(change + 2 * squares.sum() - squares[:, :, touched].sum())
 
     def misfit(self, index: Int64[np.ndarray, " dim"]) -> float:
         """Mean squared change of the numbers that the index array moves: about 2 for a true symmetry."""

@@ -19,12 +19,14 @@ class Candidate:
         generators: Index arrays, signs included.
         gain: Nats by which it predicts the judged labels better than no symmetry.
         against_inputs: Log e-value against the inputs having it.
+        unclear: Inputs that were set aside, because their places cannot be told; the group leaves them alone.
         passed: Whether it passed its own test on unseen labels.
     """
 
     generators: Indices
     gain: float
     against_inputs: float
+    unclear: Bool[np.ndarray, " dim"]
     passed: bool = False
 
     def weight(self, *, of_inputs: bool) -> float:

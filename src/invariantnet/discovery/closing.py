@@ -6,7 +6,7 @@ with their
 neighbours: subgroups, and conjugates by a single exchange.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,21 +14,27 @@ from jaxtyping import Bool
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.candidates import REJECTED, Candidate, Closed
-from invariantnet.discovery.copies import joint_symmetry_of
-from invariantnet.discovery.judging import Judge, group_fit, moment_test, moves, worst_inputs
+from invariantnet.discovery.copies import joint_symmetry_of, moves
+from invariantnet.discovery.judging import Judge
 from invariantnet.discovery.maximality import leave_room
+from invariantnet.discovery.moment_fit import MomentTest, moment_test
 from invariantnet.discovery.neighbours import (
     are_permutations,
+    are_versions,
     closest_to_identity,
     contains,
     fitting,
+    narrowed,
     neighbours,
     orbits_of,
     regular_part,
     same_group,
     subgroups,
+    widened,
 )
+from invariantnet.discovery.polishing import MOST_SET_ASIDE, NEIGHBOURS, outliers, polished, unresolved
 from invariantnet.discovery.proposals import (
+    CHEAP,
     KEPT,
     LARGEST_JOIN,
     Proposal,
@@ -40,15 +46,6 @@ from invariantnet.discovery.proposals import (
 )
 from invariantnet.discovery.ranking import ranked
 from invariantnet.symmetries._closure import Indices
-
-NEIGHBOURS = 40
-"""Exchanges of two inputs after which a group is compared with itself: the ones that the moments resolve least."""
-
-UNRESOLVED = 3.0
-"""Nats below which two places count as not told apart, so that the inputs there are set aside."""
-
-MOST_SET_ASIDE = 0.35
-"""Share of the moved inputs that may be set aside; if more are unclear, the verdict is that much less sure."""
 
 MOST_NOISE = 2.5
 """Ratio to the expected noise up to which a further element may change averaged moments."""
@@ -76,8 +73,8 @@ TEMPER = 0.5
 GROWTHS = 3
 """Rounds in which a group looks for further elements."""
 
-OUTLIER = 4.0
-"""Ratio of the misfit of an orbit to the typical one above which the orbit does not belong to the symmetry."""
+Unclear = Bool[np.ndarray, " dim"]
+"""Whether each input is set aside."""
 
 
 @dataclass(eq=False)
@@ -88,17 +85,21 @@ class Closing:
         judge: Scores groups on labels.
         moments: Moments of all examples, by source.
         rng: Source of randomness.
+        hardly: Inputs that vary so little that others of their orbits may be missing: they are set aside.
     """
 
     judge: Judge
     moments: dict[Source, Moments]
     rng: np.random.Generator
+    hardly: Unclear
     _candidates: dict[bytes, Candidate] = field(default_factory=dict)
 
     def close(self, accepted: list[Proposal]) -> Closed:
         """Choose the group that the accepted proposals speak for, and say how probable it is."""
-        pool = self._candidates_of(p.generators for p in accepted)
-        pool = [replace(c, passed=True) for c in pool] + self._candidates_of(self._pool(accepted))
+        passed = self._candidates_of((p.generators, self._hardly(p)) for p in accepted)
+        pool = [replace(c, passed=True) for c in passed] + self._candidates_of(self._pool(accepted))
+        # Where most is unclear, what passed is still a symmetry, with some inputs in wrong places.
+        pool = pool or self._candidates_of((p.generators, np.zeros_like(self.hardly)) for p in accepted)
         of_inputs = self._inputs_have_it(pool)
         best = self._joined(self._first(pool, of_inputs=of_inputs), pool, of_inputs=of_inputs)
         best = self._lean(best, of_inputs=of_inputs)
@@ -106,13 +107,10 @@ class Closing:
         if moments is not None:
             best = self._grown(best, moments, of_inputs=of_inputs)
             best = self._joined(best, pool, of_inputs=of_inputs)
-        unclear = np.zeros(self.judge.examples.x.shape[1], bool)
         rivals: list[float] = []
+        unclear = best.unclear
         if moments is not None and of_inputs:
-            best = self._polished(best, moments)
-            best, unclear = self._without_outliers(best, moments)
-            unresolved, rivals = self._unresolved(best, moments)
-            unclear |= unresolved
+            best, unclear, rivals = self._polished(best, moments)
         elif moments is not None:
             best, rivals = self._polished_by_labels(best, moments)
         rest = self._alternatives(best, unclear)
@@ -121,34 +119,53 @@ class Closing:
         weights += [c.weight(of_inputs=of_inputs) - self._penalty(c, [best], tested) for c in rest]
         weights = [TEMPER * w for w in weights]
         probability = float(np.exp(weights[0] - np.logaddexp.reduce(weights)))
-        room = moments is None or leave_room(moments, best.generators)
+        kept = ~best.unclear
+        room = moments is None or leave_room(moments.among(kept), narrowed(best.generators, kept))
         return Closed(best.generators, probability, of_inputs, unclear, room)
 
-    def _candidates_of(self, groups: Iterable[Indices]) -> list[Candidate]:
-        return [c for generators in groups if (c := self.candidate(generators)) is not None]
+    def _candidates_of(self, groups: Iterable[tuple[Indices, Unclear]]) -> list[Candidate]:
+        return [c for group in groups if (c := self.candidate(*group)) is not None]
 
-    def candidate(self, generators: Indices) -> Candidate | None:
-        """Score a group; None if it is trivial or too large."""
-        identity = np.arange(generators.shape[1])
+    def candidate(self, generators: Indices, unclear: Unclear, parts: Sequence[Indices] = ()) -> Candidate | None:
+        """Score a group.
+
+        Args:
+            generators: Index arrays, signs included.
+            unclear: Inputs to set aside, along with the others of their orbits.
+            parts: Generators of what it is a join of.
+
+        Returns:
+            The group on all other inputs; None if it is trivial or too large, if it joins versions of one element,
+            or if most inputs are set aside.
+        """
+        identity, moved = np.arange(generators.shape[1]), moves(generators)
+        if not moved.any():
+            return None
+        orbits = orbits_of(generators)
+        unclear = unclear | np.isin(orbits, orbits[unclear])
+        if (moved & unclear).sum() > MOST_SET_ASIDE * moved.sum():
+            return None
+        generators = np.where(unclear, identity, generators)
         generators = np.unique(generators[(generators != identity).any(axis=1)], axis=0)
-        if not len(generators):
+        if not len(generators) or order_of(generators, LARGEST_JOIN) is None:
             return None
-        if order_of(generators, LARGEST_JOIN) is None:
+        if parts and are_versions(generators, parts):
             return None
-        key = generators.tobytes()
+        key = generators.tobytes() + unclear.tobytes()
         if key not in self._candidates:
-            self._candidates[key] = Candidate(
-                generators, self.judge.gain(generators), self.judge.log_e_value_against_inputs(generators)
-            )
+            gain = self.judge.gain(generators)
+            against = self.judge.log_e_value_against_inputs(generators, unclear)
+            self._candidates[key] = Candidate(generators, gain, against, unclear)
         return self._candidates[key]
 
-    def _pool(self, accepted: list[Proposal]) -> Iterable[Indices]:
-        """Accepted proposals, the same refined, and permutations found from the moments of all examples."""
+    def _pool(self, accepted: list[Proposal]) -> Iterable[tuple[Indices, Unclear]]:
+        """Accepted proposals refined on the moments of all examples, and permutations found from these moments."""
         for source in dict.fromkeys(p.source for p in accepted if p.kind in ("permutation", "together")):
-            if source in self.moments:
+            # Among many inputs a search takes long, and finds what was proposed.
+            if source in self.moments and self.moments[source].dim <= CHEAP:
                 for _, index in search(self.moments[source], self.rng, signed=False)[:KEPT]:
-                    yield index[None]
-                    yield regular_part(index, 1 - MOST_SET_ASIDE)[None]
+                    yield index[None], self.hardly
+                    yield self._clear_part(index[None])
         for proposal in accepted:
             moments = self.moments.get(proposal.source)
             if moments is None:
@@ -156,13 +173,23 @@ class Closing:
             if proposal.kind == "signs":
                 continue
             if proposal.kind == "exchanges":
-                yield from (generators for _, generators in exchanges(moments))
+                yield from ((generators, self._hardly(proposal)) for _, generators in exchanges(moments))
             else:
                 better = np.stack([refine(moments, g, signed=False) for g in proposal.generators])
-                regular = np.stack([regular_part(g, 1 - MOST_SET_ASIDE) for g in better])
-                for generators in (better, regular):
-                    yield generators
-                    yield from (g[None] for g in generators)
+                if moments.dim <= CHEAP:
+                    yield better, self.hardly
+                    yield from ((g[None], self.hardly) for g in better)
+                yield self._clear_part(better)
+                yield from (self._clear_part(g[None]) for g in better)
+
+    def _hardly(self, proposal: Proposal) -> Unclear:
+        """Inputs to set aside; members of an exchangeable part have no place that they could miss."""
+        return self.hardly if proposal.kind in ("permutation", "together") else np.zeros_like(self.hardly)
+
+    def _clear_part(self, generators: Indices) -> tuple[Indices, Unclear]:
+        """Set aside what is irregular: a few wrong places join cycles of a true element to long ones."""
+        kept = np.stack([regular_part(g, 1 - MOST_SET_ASIDE) for g in generators])
+        return kept, self.hardly | moves(generators) & ~moves(kept)
 
     def _inputs_have_it(self, pool: list[Candidate]) -> bool:
         """Whether a candidate that gains at least half as much as the best one is a symmetry of the inputs too."""
@@ -187,7 +214,9 @@ class Closing:
             for other in others:
                 if contains(best.generators, other.generators):
                     continue
-                joined = self.candidate(np.concatenate([best.generators, other.generators]))
+                both = np.concatenate([best.generators, other.generators])
+                parts = (best.generators, other.generators)
+                joined = self.candidate(both, best.unclear | other.unclear, parts)
                 if joined is not None and self._is_better(joined, best, of_inputs=of_inputs):
                     best, improved = joined, True
         return best
@@ -195,7 +224,8 @@ class Closing:
     def _lean(self, best: Candidate, *, of_inputs: bool) -> Candidate:
         """Leave out generators that labels do not pay for: two versions of one element make a larger group."""
         while len(best.generators) > 1:
-            parts = self._candidates_of(np.delete(best.generators, i, axis=0) for i in range(len(best.generators)))
+            fewer = [np.delete(best.generators, i, axis=0) for i in range(len(best.generators))]
+            parts = self._candidates_of((generators, best.unclear) for generators in fewer)
             smaller = max(parts, key=lambda c: c.weight(of_inputs=of_inputs))
             if self._is_better(best, smaller, of_inputs=of_inputs):
                 return best
@@ -206,11 +236,14 @@ class Closing:
         """Nats by which moments speak against a candidate, as compared with the one that they fit best."""
         if moments is None or candidate.weight(of_inputs=True) == -np.inf:
             return 0.0
-        tests = [
-            moment_test(moments, joint_symmetry_of(c.generators)) for c in others if c.against_inputs < REJECTED
-        ]
-        own = moment_test(moments, joint_symmetry_of(candidate.generators))
-        return own.penalty(min(tests, key=lambda test: test.ratio))
+        tests = [self._moment_test(moments, c) for c in others if c.against_inputs < REJECTED]
+        return self._moment_test(moments, candidate).penalty(min(tests, key=lambda test: test.ratio))
+
+    def _moment_test(self, moments: Moments, candidate: Candidate) -> MomentTest:
+        """Test whether moments of the inputs that are clear are invariant but for noise."""
+        kept = ~candidate.unclear
+        symmetry = joint_symmetry_of(narrowed(candidate.generators, kept))
+        return moment_test(moments.among(kept), symmetry, len(self.judge.examples))
 
     def _is_better(self, larger: Candidate, best: Candidate, *, of_inputs: bool) -> bool:
         """Whether a larger group is worth it: labels pay for it, and moments do not speak against it."""
@@ -221,97 +254,78 @@ class Closing:
     def _grown(self, best: Candidate, moments: Moments, *, of_inputs: bool) -> Candidate:
         """Look for further elements on moments that are averaged over the group, and so have less noise."""
         for _ in range(GROWTHS):
-            symmetry = joint_symmetry_of(best.generators)
-            averaged = moments.averaged(symmetry.elements)
-            orbits = orbits_of(best.generators)
+            kept = ~best.unclear
+            own, generators = moments.among(kept), narrowed(best.generators, kept)
+            symmetry, orbits = joint_symmetry_of(generators), orbits_of(generators)
+            averaged = own.averaged(symmetry.elements)
             all_one = not orbits.any()
             tried = search(averaged, self.rng, signed=False, beyond=None if all_one else orbits)
             found = ranked(averaged, [closest_to_identity(index, symmetry.elements) for _, index in tried])
             # A true element changes averaged moments by what noise is left of them.
-            misfits = [moments.misfit(e) for e in symmetry.elements]
+            misfits = [own.misfit(e) for e in symmetry.elements]
             noise = np.mean(misfits) / (len(symmetry.elements) - 1)
             before = best
             mended = [fitting(index, symmetry.elements) for _, index in found[:KEPT]]
             for index in [*(index for _, index in found[:KEPT]), *mended]:
                 larger = None
-                alike = all_one and moments.misfit(index) <= AS_NOISY * max(misfits)
+                alike = all_one and own.misfit(index) <= AS_NOISY * max(misfits)
                 if alike or averaged.misfit(index) <= MOST_NOISE * noise:
-                    larger = self.candidate(np.concatenate([best.generators, index[None]]))
+                    joined = np.concatenate([generators, index[None]])
+                    larger = self.candidate(widened(joined, kept), ~kept, (best.generators,))
                 if larger is not None and self._is_better(larger, best, of_inputs=of_inputs):
                     best = larger
             if same_group(best.generators, before.generators):
                 return before
         return best
 
-    def _polished(self, best: Candidate, moments: Moments) -> Candidate:
-        """Exchange pairs of inputs as long as the moments fit the group better."""
-        generators = best.generators
-        fit = group_fit(moments, joint_symmetry_of(generators))
-        for _ in range(NEIGHBOURS):
-            tried = [
-                (group_fit(moments, joint_symmetry_of(other)), other)
-                for _, other in neighbours(generators, moments, NEIGHBOURS)
-            ]
-            better = max(tried, key=lambda pair: pair[0], default=(-np.inf, generators))
-            if better[0] <= fit:
-                break
-            fit, generators = better
-        return self.candidate(generators) or best
-
     def _polished_by_labels(self, best: Candidate, moments: Moments) -> tuple[Candidate, list[float]]:
         """Exchange pairs of inputs as long as the labels are predicted better."""
         for _ in range(NEIGHBOURS):
-            tried = [self.candidate(other) for _, other in neighbours(best.generators, moments, NEIGHBOURS // 2)]
+            others = neighbours(best.generators, moments, NEIGHBOURS // 2)
+            tried = [self.candidate(other, best.unclear) for _, other in others]
             gains = [(c.gain, i, c) for i, c in enumerate(tried) if c is not None]
             if not gains or max(gains)[0] <= best.gain:
                 return best, [best.gain - gain for gain, _, _ in gains]
             best = max(gains)[2]
         return best, []
 
-    def _without_outliers(self, best: Candidate, moments: Moments) -> tuple[Candidate, Bool[np.ndarray, " dim"]]:
-        """Set orbits aside whose moments change far more than those of others."""
-        misfit = worst_inputs(moments, joint_symmetry_of(best.generators))
-        orbits, moved = orbits_of(best.generators), moves(best.generators)
-        sizes = np.bincount(orbits)
-        mean = (np.bincount(orbits, misfit) / sizes)[orbits]
-        bad = moved & (mean > OUTLIER * np.median(mean[moved]))
-        return self._restricted(best, bad)
+    def _polished(self, best: Candidate, moments: Moments) -> tuple[Candidate, Unclear, list[float]]:
+        """Mend the group by moments.
 
-    def _unresolved(self, best: Candidate, moments: Moments) -> tuple[Bool[np.ndarray, " dim"], list[float]]:
-        """Find orbits whose places the moments cannot tell apart, and how far behind all other exchanges are."""
-        fit = group_fit(moments, joint_symmetry_of(best.generators))
-        bad = np.zeros(moments.dim, bool)
-        gaps = []
-        orbits = orbits_of(best.generators)
-        for pair, other in neighbours(best.generators, moments, NEIGHBOURS):
-            gap = fit - group_fit(moments, joint_symmetry_of(other))
-            if gap < UNRESOLVED:
-                bad |= np.isin(orbits, orbits[list(pair)])
-            gaps.append((gap, pair))
-        if bad.sum() > MOST_SET_ASIDE * moves(best.generators).sum():
-            bad[:] = False
-        return bad, [gap for gap, pair in gaps if not bad[list(pair)].any()]
+        Args:
+            best: The group.
+            moments: What it leaves alone.
 
-    def _restricted(
-        self, best: Candidate, bad: Bool[np.ndarray, " dim"]
-    ) -> tuple[Candidate, Bool[np.ndarray, " dim"]]:
-        moved = moves(best.generators)
-        nothing_changes = best, np.zeros_like(bad)
-        if not bad.any() or bad.sum() > MOST_SET_ASIDE * moved.sum():
-            return nothing_changes
-        restricted = self.candidate(np.where(bad, np.arange(len(bad)), best.generators))
-        return nothing_changes if restricted is None else (restricted, bad)
+        Returns:
+            The mended group, all inputs whose places are unclear, and how far behind exchanges of others are.
+        """
+        kept = ~best.unclear
+        generators = polished(narrowed(best.generators, kept), moments.among(kept))
+        best = self.candidate(widened(generators, kept), best.unclear) or best
+        bad = np.zeros_like(kept)
+        bad[kept] = outliers(narrowed(best.generators, kept), moments.among(kept))
+        best = self.candidate(best.generators, best.unclear | bad) or best
+        kept = ~best.unclear
+        bad, gaps = unresolved(narrowed(best.generators, kept), moments.among(kept))
+        unclear = best.unclear.copy()
+        unclear[kept] = bad
+        return best, unclear, gaps
 
     def _alternatives(self, best: Candidate, unclear: Bool[np.ndarray, " dim"]) -> list[Candidate]:
         """List every other group that was scored, and some subgroups; unclear inputs make no difference."""
         for generators in subgroups(best.generators):
-            self.candidate(generators)
-        identity = np.arange(len(unclear))
+            self.candidate(generators, best.unclear)
         seen = [best.generators]
         found = []
         for candidate in sorted(self._candidates.values(), key=lambda c: -c.gain)[:ALTERNATIVES]:
-            clear = np.where(unclear, identity, candidate.generators)
-            if moves(clear).any() and are_permutations(clear) and not any(same_group(clear, g) for g in seen):
-                seen.append(clear)
+            left_alone = unclear | candidate.unclear
+            clear, *others = (_without(left_alone, g) for g in (candidate.generators, *seen))
+            if moves(clear).any() and are_permutations(clear) and not any(same_group(clear, g) for g in others):
+                seen.append(candidate.generators)
                 found.append(candidate)
         return found
+
+
+def _without(inputs: Unclear, generators: Indices) -> Indices:
+    """Leave some inputs where they are."""
+    return np.where(inputs, np.arange(len(inputs)), generators)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from invariantnet.discovery.moments import inputs_that_vary
+from invariantnet.discovery.moments import inputs_that_hardly_vary, inputs_that_vary
 from invariantnet.symmetries._closure import Indices
 from invariantnet.symmetries._orbits import signed_orbits
 
@@ -20,10 +20,12 @@ class Columns:
     Args:
         first: For every input, the first input that equals it in all examples.
         varies: Whether each input varies often enough to tell its place.
+        hardly: Whether it varies so little that others of its orbit may be set aside.
     """
 
     first: Int64[np.ndarray, " dim"]
     varies: Bool[np.ndarray, " dim"]
+    hardly: Bool[np.ndarray, " dim"]
 
     @property
     def dim(self) -> int:
@@ -60,7 +62,7 @@ class Columns:
             Index arrays on all inputs.
 
         Example:
-            >>> columns = Columns(np.array([0, 1, 0, 1]), np.ones(4, bool))
+            >>> columns = Columns(np.array([0, 1, 0, 1]), np.ones(4, bool), np.zeros(4, bool))
             >>> columns.widen(np.array([[1, 0]]))
             array([[1, 0, 3, 2]])
         """
@@ -93,5 +95,7 @@ def columns_of(x: Float64[np.ndarray, "n dim"], proposing: int) -> Columns:
         Which inputs take part.
     """
     _, first, inverse = np.unique(x.T, axis=0, return_index=True, return_inverse=True)
-    varies = inputs_that_vary(x[:proposing]) if proposing else np.zeros(x.shape[1], bool)
-    return Columns(first[inverse.ravel()].astype(np.int64), varies)
+    none = np.zeros(x.shape[1], bool)
+    varies = inputs_that_vary(x[:proposing]) if proposing else none
+    hardly = inputs_that_hardly_vary(x[:proposing]) if proposing else none
+    return Columns(first[inverse.ravel()].astype(np.int64), varies, hardly)

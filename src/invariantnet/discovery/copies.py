@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from invariantnet.symmetries._closure import (
     Indices,
@@ -114,3 +114,8 @@ def _of_random(generators: Indices, seed: int) -> Symmetry:
     inverses = np.argsort(drawn, axis=1)[:, :dim]
     elements = np.stack([b[a] for a in inverses for b in drawn])
     return Symmetry(generators, elements, np.full(len(elements), 1 / len(elements)))
+
+
+def moves(generators: Indices) -> Bool[np.ndarray, " dim"]:
+    """Whether each input is moved."""
+    return (generators != np.arange(generators.shape[1])).any(axis=0)

@@ -1,16 +1,16 @@
 """How well predictors with a symmetry predict labels that the symmetry was not proposed from."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 from scipy.stats import norm
 
-from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.copies import Symmetry, joint_symmetry_of, nothing
 from invariantnet.discovery.evalues import log_e_value, log_e_value_of_copies
+from invariantnet.discovery.neighbours import narrowed
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
 from invariantnet.discovery.scores import Scores
 from invariantnet.symmetries._closure import Indices
@@ -35,8 +35,9 @@ FEWEST_LEARNED = 15
 MOST_JUDGED = 2000
 """Labels that are judged at most: symmetries that gain anything much have passed by then."""
 
-CORRELATED = 10.0
-"""Moments that count as one, because they are correlated with one another."""
+HOPELESS = -3.0
+"""Log e-value for the fewest examples to learn from below which a symmetry is not tried with more of them: where
+examples are few, any true constraint helps most."""
 
 SHRINKAGE = 0.1
 """Share of the variances that is added to them, so that the covariance of inputs can be inverted."""
@@ -103,19 +104,22 @@ class Judge:
             found.append(max(least, found[-1] // GROWTH))
         return found[::-1]
 
-    def log_likelihood(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
-        """Log probability of every judged label, by predictors with the symmetry that the generators make."""
+    def log_likelihood(self, generators: Indices, size: int) -> Float64[np.ndarray, " labels"]:
+        """Log probability of every judged label, by predictors with the symmetry that the generators make.
 
-        def scored(tasks: list[Task]) -> Float64[np.ndarray, " labels"]:
+        Args:
+            generators: Index arrays, signs included.
+            size: Which of the numbers of examples to learn from.
+
+        Returns:
+            One number per label.
+        """
+
+        def scored() -> Float64[np.ndarray, " labels"]:
             symmetry = joint_symmetry_of(generators)
-            return np.concatenate([self._score(symmetry, task) for task in tasks])
+            return np.concatenate([self._score(symmetry, task) for task in self.tasks[size]])
 
-        return np.stack(
-            [
-                self.scores.get(self.predictor, generators, partial(scored, tasks), part)
-                for part, tasks in enumerate(self.tasks)
-            ]
-        )
+        return self.scores.get(self.predictor, generators, scored, size)
 
     def _score(self, symmetry: Symmetry, task: Task) -> Float64[np.ndarray, " block"]:
         """Log probability of the labels of a block, on average over predictors."""
@@ -125,16 +129,22 @@ class Judge:
 
     def gains(self, generators: Indices) -> Float64[np.ndarray, "sizes labels"]:
         """Nats that the symmetry gains over none at every label."""
-        plain = self.log_likelihood(nothing(self.examples.x.shape[1]).generators)
-        return self.log_likelihood(generators) - plain
+        return np.stack([self._gains_from(generators, size) for size in range(len(self.tasks))])
+
+    def _gains_from(self, generators: Indices, size: int) -> Float64[np.ndarray, " labels"]:
+        plain = self.log_likelihood(nothing(self.examples.x.shape[1]).generators, size)
+        return self.log_likelihood(generators, size) - plain
 
     def log_e_value(self, generators: Indices) -> float:
         """Log e-value of the null hypothesis that the symmetry gains nothing.
 
-        It is the mean of the e-values for each number of examples to learn from, which is an e-value too.
+        It is the mean of the e-values for each number of examples to learn from, which is an e-value too; so it is
+        if those of a hopeless symmetry count as 0 from the second number on.
         """
-        values = [log_e_value(gains) for gains in self.gains(generators)]
-        return float(np.logaddexp.reduce(values) - np.log(len(values)))
+        values = [log_e_value(self._gains_from(generators, 0))]
+        if values[0] > HOPELESS:
+            values += [log_e_value(self._gains_from(generators, size)) for size in range(1, len(self.tasks))]
+        return float(np.logaddexp.reduce(values) - np.log(len(self.tasks)))
 
     def p_value_from_most(self, generators: Indices) -> float:
         """P-value of the null hypothesis that the symmetry gains nothing if most examples are learned from.
@@ -147,9 +157,18 @@ class Judge:
         """Nats that the symmetry gains over none, on average over the numbers of examples to learn from."""
         return float(self.gains(generators).sum(axis=1).mean())
 
-    def log_e_value_against_inputs(self, generators: Indices) -> float:
-        """Log e-value of the null hypothesis that the inputs have the symmetry: large if they do not."""
-        return inputs_against(joint_symmetry_of(generators), self.examples.x, self.first)
+    def log_e_value_against_inputs(self, generators: Indices, unclear: Bool[np.ndarray, " dim"]) -> float:
+        """Log e-value of the null hypothesis that the inputs have the symmetry: large if they do not.
+
+        Args:
+            generators: Index arrays, signs included.
+            unclear: Inputs that are set aside. They stay where they are while others move, which tells copies.
+
+        Returns:
+            The log e-value.
+        """
+        symmetry = joint_symmetry_of(narrowed(generators, ~unclear))
+        return inputs_against(symmetry, self.examples.x[:, ~unclear], self.first)
 
 
 def p_value_of_gain(gains: Float64[np.ndarray, " labels"]) -> float:
@@ -182,63 +201,3 @@ def inputs_against(symmetry: Symmetry, x: Float64[np.ndarray, "n dim"], first: i
         z = both[:, element] - mean
         densities.append(-0.5 * np.einsum("ni,ij,nj->n", z, precision, z, optimize=True))
     return log_e_value_of_copies(np.stack(densities, axis=1))
-
-
-def group_fit(moments: Moments, symmetry: Symmetry) -> float:
-    r"""Log likelihood of moments that are invariant but for noise: $-\frac{1}{4|G|} \sum_g \ell(g)$."""
-    losses = [moments.loss(element) for element in symmetry.elements]
-    return -0.25 * float(np.dot(symmetry.weights, losses))
-
-
-@dataclass(frozen=True)
-class MomentTest:
-    """How well moments agree with a group.
-
-    Args:
-        chi_square: Twice the log likelihood that is lost by making moments invariant.
-        constraints: Number of equations between moments that the group implies.
-    """
-
-    chi_square: float
-    constraints: int
-
-    @property
-    def ratio(self) -> float:
-        """Square of the typical disagreement, in units of noise: about 1 for a true symmetry."""
-        return self.chi_square / max(1, self.constraints)
-
-    def penalty(self, other: "MomentTest") -> float:
-        """Nats that speak against this group's further equations, as compared with another group's."""
-        further = self.constraints - other.constraints
-        if further <= 0:
-            return 0.0
-        excess = (self.chi_square - other.chi_square) / (max(other.ratio, 1e-9) * further) - 1
-        return 0.5 * max(0.0, excess) ** 2 * further / (2 * CORRELATED)
-
-
-def moment_test(moments: Moments, symmetry: Symmetry) -> MomentTest:
-    """Test whether moments are invariant but for noise."""
-    dim = moments.dim
-    # Random numbers that are averaged over the group are equal where the group demands it.
-    draws = np.random.default_rng(0).random((1, dim, dim))
-    averaged = Moments(draws[:, 0], draws[:, 0], draws + draws.transpose(0, 2, 1)).averaged(symmetry.elements)
-    singles = dim - len(np.unique(averaged.even.round(9)))
-    upper = averaged.pairs[0][np.triu_indices(dim)]
-    pairs = len(upper) - len(np.unique(upper.round(9)))
-    constraints = singles * (len(moments.even) + len(moments.odd)) + pairs * len(moments.pairs)
-    return MomentTest(-2 * group_fit(moments, symmetry), constraints)
-
-
-def worst_inputs(moments: Moments, symmetry: Symmetry) -> Float64[np.ndarray, " dim"]:
-    """Mean squared change of the numbers of each input under the symmetry, in units of noise."""
-    singles = np.concatenate([moments.even, moments.odd])
-    total = np.zeros(moments.dim)
-    for element, weight in zip(symmetry.elements, symmetry.weights, strict=True):
-        total += weight * ((moments.pairs - moments.moved_pairs(element)) ** 2).sum(axis=(0, 2))
-    count = len(moments.pairs) * moments.dim
-    return total / max(1, count) if len(singles) else total
-
-
-def moves(generators: Indices) -> Bool[np.ndarray, " dim"]:
-    """Whether each input is moved."""
-    return (generators != np.arange(generators.shape[1])).any(axis=0)

@@ -23,6 +23,9 @@ SMALLEST_NOISE = 0.01
 ROOM = 2.0
 """Factor above and below `RAREST` within which the widest gap between inputs is the border."""
 
+WIDE = 1.5
+"""Ratio of a gap that no orbit lies on both sides of: counts near 20 differ by less, but for chance."""
+
 
 def parts_of(y: Shaped[np.ndarray, " n"], *, classes: bool) -> list[Int64[np.ndarray, "_"]]:
     """Group the examples by class, or by quantiles of real labels.
@@ -96,11 +99,41 @@ def inputs_that_vary(x: Float64[np.ndarray, "n dim"]) -> Bool[np.ndarray, " dim"
     Returns:
         False for the inputs to set aside.
     """
-    often = np.array([len(column) - np.unique(column, return_counts=True)[1].max() for column in x.T])
+    often = _how_often(x)
+    low, high = _border(often)
+    return often >= np.sqrt(low * high)
+
+
+def inputs_that_hardly_vary(x: Float64[np.ndarray, "n dim"]) -> Bool[np.ndarray, " dim"]:
+    """Whether each input varies so little that others of its orbit may lie below the border, by chance.
+
+    Without a wide gap at the border, some orbits lie on both sides of it. What is left of them above it finds
+    wrong places, so whole orbits have to be set aside later.
+
+    Args:
+        x: Inputs.
+
+    Returns:
+        True for inputs just above the border; none if there is a wide gap.
+    """
+    often = _how_often(x)
+    low, high = _border(often)
+    if high >= WIDE * low:
+        return np.zeros(len(often), bool)
+    return (often >= np.sqrt(low * high)) & (often < ROOM * np.sqrt(low * high))
+
+
+def _how_often(x: Float64[np.ndarray, "n dim"]) -> Int64[np.ndarray, " dim"]:
+    """Examples in which each input differs from its usual value."""
+    return np.array([len(column) - np.unique(column, return_counts=True)[1].max() for column in x.T])
+
+
+def _border(often: Int64[np.ndarray, " dim"]) -> tuple[float, float]:
+    """The widest gap near `RAREST` examples."""
     near = np.sort(often[(often > RAREST / ROOM) & (often < RAREST * ROOM)])
     edges = np.concatenate([[RAREST / ROOM], near, [RAREST * ROOM]])
     widest = int(np.argmax(np.diff(np.log(edges))))
-    return often >= np.sqrt(edges[widest] * edges[widest + 1])
+    return float(edges[widest]), float(edges[widest + 1])
 
 
 def _mean_row(x: Float64[np.ndarray, "n dim"]) -> Float64[np.ndarray, " dim"]:

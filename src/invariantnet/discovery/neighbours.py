@@ -1,17 +1,20 @@
 """Groups that are close to a given one: subgroups, conjugates, and noisy elements that were mended."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 
 from invariantnet.discovery._matching import Moments
-from invariantnet.discovery.judging import moves
+from invariantnet.discovery.copies import moves
 from invariantnet.discovery.ranking import exchange_misfits
 from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices, extend
 from invariantnet.symmetries._orbits import signed_orbits
 from invariantnet.symmetries.group import Group
+
+FEWER = 0.3
+"""Share of the inputs that elements of the parts move, below which an element of their join is an artefact."""
 
 
 def fitting(
@@ -91,6 +94,40 @@ def are_permutations(generators: Indices) -> bool:
     return bool((np.sort(generators % dim, axis=1) == np.arange(dim)).all())
 
 
+def are_versions(joined: Indices, parts: Sequence[Indices]) -> bool:
+    """Whether a join has an element that moves far fewer inputs than any element of its parts.
+
+    Two versions of one element, each with some inputs in wrong places, differ by such an element.
+
+    Args:
+        joined: Generators of the join, at most a few thousand elements.
+        parts: Generators of what was joined.
+
+    Returns:
+        True if the join is an artefact.
+
+    Example:
+        >>> swaps = np.array([1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 10, 11])
+        >>> noisy = np.array([1, 0, 3, 2, 5, 4, 7, 6, 8, 9, 11, 10])
+        >>> are_versions(np.stack([swaps, noisy]), [swaps[None], noisy[None]])
+        False
+        >>> exchange = np.array([1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10])
+        >>> are_versions(np.stack([swaps, exchange]), [swaps[None], exchange[None]])
+        True
+    """
+    return fewest_moved(joined) < FEWER * min(map(fewest_moved, parts))
+
+
+def fewest_moved(generators: Indices, most: int = 4096) -> int:
+    """Inputs that an element moves at least, other than the identity; 0 for too large a group."""
+    try:
+        elements = close_indices(generators, most, "the group")
+    except TooManyElementsError:
+        return 0
+    moved = (elements != np.arange(elements.shape[1])).sum(axis=1)
+    return int(moved[moved > 0].min(initial=elements.shape[1]))
+
+
 def subgroups(generators: Indices) -> Iterable[Indices]:
     """Groups of all generators but one, and of squares of single generators."""
     for i in range(len(generators)):
@@ -125,6 +162,45 @@ def conjugate(index: Int64[np.ndarray, " dim"], by: Int64[np.ndarray, " dim"]) -
     dim = len(index)
     wide = extend(by)
     return np.argsort(wide)[extend(index)[wide]][:dim]
+
+
+def narrowed(generators: Indices, kept: Bool[np.ndarray, " dim"]) -> Int64[np.ndarray, "n kept"]:
+    """Express index arrays in some of the inputs, which move among themselves.
+
+    Args:
+        generators: Index arrays on all inputs, signs included.
+        kept: The inputs to keep.
+
+    Returns:
+        Index arrays on these inputs.
+    """
+    dim, few = len(kept), int(kept.sum())
+    place = np.cumsum(kept) - 1
+    own = generators[:, kept]
+    return place[own % dim] + few * (own >= dim)
+
+
+def widened(generators: Indices, kept: Bool[np.ndarray, " dim"]) -> Int64[np.ndarray, "n dim"]:
+    """Let index arrays on some of the inputs act on all: the others stay where they are.
+
+    Args:
+        generators: Index arrays on the inputs that were kept, signs included.
+        kept: Which those are.
+
+    Returns:
+        Index arrays on all inputs.
+
+    Example:
+        >>> kept = np.array([True, False, True])
+        >>> widened(np.array([[1, 2]]), kept)
+        array([[2, 1, 3]])
+        >>> narrowed(np.array([[2, 1, 3]]), kept)
+        array([[1, 2]])
+    """
+    dim, few = len(kept), generators.shape[1]
+    wide = np.tile(np.arange(dim), (len(generators), 1))
+    wide[:, kept] = np.flatnonzero(kept)[generators % few] + dim * (generators >= few)
+    return wide
 
 
 def contains(larger: Int64[np.ndarray, "n dim"], smaller: Int64[np.ndarray, "m dim"], most: int = 4096) -> bool:

@@ -289,7 +289,7 @@ def _turns_within_orbits(generators: Indices, moments: Moments) -> Iterable[Indi
         members = np.flatnonzero(orbits == label)
         if len(members) < SMALLEST_RING:
             continue
-        own = Moments(moments.even[:, members], moments.odd[:, members], moments.pairs[:, members][:, :, members])
+        own = moments.among(members)
         found = [p for p in beam_search(own) if (p != np.arange(len(members))).all()]
         for permutation in sorted(found, key=own.loss)[:RINGS]:
             index = np.arange(dim)

@@ -26,10 +26,12 @@ from invariantnet.discovery.gradients import moments_of_gradients
 from invariantnet.discovery.moments import moments_given_labels, parts_of
 from invariantnet.discovery.predictors import AnyPredictor, Labelled
 from invariantnet.discovery.ranking import (
+    Found,
     exchange_misfits,
     first_of_each_kind,
     ranked,
     without_powers,
+    without_versions,
 )
 from invariantnet.symmetries._closure import Indices, TooManyElementsError, close_indices
 
@@ -37,9 +39,9 @@ FEW_INPUTS = 16
 """Inputs up to which groups are weighed on all labels, and every pair is tried: which permutation brings one
 input to the place of another?"""
 
-STARTS, MORE_STARTS = 40, 160
+STARTS, MORE_STARTS, FURTHER_STARTS = 40, 160, 10
 """Random starts of the search among many inputs, with an anchor each: a pair of inputs that look alike. There are
-more where they are cheap."""
+more where they are cheap, and fewer beyond a known group, whose moments have less noise."""
 
 ALIKE = 6
 """Inputs most alike to a given one, among which an anchor is drawn."""
@@ -54,6 +56,9 @@ of each number of inputs that move. A true cycle of five among seven inputs was 
 LEVELS = 3
 """Partitions into exchangeable inputs that become proposals, at the widest gaps of the clustering."""
 
+HOPELESS = 10.0
+"""Misfit above which exchanges within parts of many inputs are not tested, as it takes long: noise makes 2."""
+
 NEARLY_AS_GOOD = 1.3
 """Ratio of misfits up to which permutations are also proposed together, as the group that they generate."""
 
@@ -63,8 +68,8 @@ LARGEST_JOIN = 4096
 SIGN_FITS = 1.5
 """Misfit up to which a change of sign fits: 1 is what noise makes of a true one."""
 
-IMPROVED, MORE_IMPROVED = 12, 40
-"""Best permutations among many inputs that are searched again, from their best part."""
+IMPROVED = 40
+"""Best permutations that are searched again, from their best part, where that is cheap."""
 
 PATIENCE, MORE_PATIENCE = 4, 8
 """Attempts without success after which a permutation is left as it is."""
@@ -170,7 +175,7 @@ def search(
     *,
     signed: bool,
     beyond: Int64[np.ndarray, " dim"] | None = None,
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+) -> list[Found]:
     """Find permutations that leave moments almost alone.
 
     Args:
@@ -180,7 +185,7 @@ def search(
         beyond: Orbits of a known group: look for permutations that bring an input to another orbit.
 
     Returns:
-        Misfits and index arrays, the best first; none is a power of another.
+        Misfits and index arrays, the best first; none is a power of another, nor among many inputs nearly one.
     """
     dim = moments.dim
     if dim < 2 and not signed:
@@ -191,14 +196,21 @@ def search(
     tried = list(_attempts(moments, rng, signed=signed, beyond=beyond))
     best = ranked(moments, [index for _, index in tried])
     limits = {index.tobytes(): within for within, index in tried}
-    count, patience = (MORE_IMPROVED, MORE_PATIENCE) if dim <= CHEAP else (IMPROVED, PATIENCE)
-    improved = [improve(moments, limits[index.tobytes()], index, rng, patience) for _, index in best[:count]]
-    found = ranked(moments, improved + [index for _, index in best])
-    if dim <= CHEAP:
-        tabu = Tabu(moments, rng)
-        exchanged = [tabu.improved(index, EXCHANGES) for _, index in found[:EXCHANGED]]
-        found = ranked(moments, exchanged + [index for _, index in found])
-    return without_powers(found)
+
+    def searched_again(some: Sequence[Found], patience: int) -> list[Int64[np.ndarray, " dim"]]:
+        return [improve(moments, limits[index.tobytes()], index, rng, patience) for _, index in some]
+
+    if dim > CHEAP:
+        different = without_versions(best)[:KEPT]
+        return without_versions(ranked(moments, [*searched_again(different, PATIENCE), *_indices(different)]))
+    found = ranked(moments, [*searched_again(best[:IMPROVED], MORE_PATIENCE), *_indices(best)])
+    tabu = Tabu(moments, rng)
+    exchanged = [tabu.improved(index, EXCHANGES) for _, index in found[:EXCHANGED]]
+    return without_powers(ranked(moments, [*exchanged, *_indices(found)]))
+
+
+def _indices(found: Sequence[Found]) -> list[Int64[np.ndarray, " dim"]]:
+    return [index for _, index in found]
 
 
 def _attempts(
@@ -228,7 +240,8 @@ def _anchors(
     if beyond is not None:
         distance[beyond[:, None] == beyond] = np.inf
     found = []
-    for _ in range(MORE_STARTS if dim <= CHEAP else STARTS):
+    count = MORE_STARTS if dim <= CHEAP else STARTS if beyond is None else FURTHER_STARTS
+    for _ in range(count):
         i = int(rng.integers(dim))
         nearest = np.argsort(distance[i], kind="stable")[:ALIKE]
         found.append((i, int(rng.choice(nearest)), signed and rng.random() < 0.5))
@@ -255,7 +268,8 @@ def exchanges(moments: Moments) -> list[tuple[float, Indices]]:
     levels = np.argsort(-ratios[:-1], kind="stable")[:LEVELS] if dim > 2 else np.array([], int)
     # All inputs exchangeable is always worth a test: the labels of sets are like that.
     found = []
-    for level in sorted({*levels.tolist(), dim - 2}):
+    fitting = levels if dim <= CHEAP else levels[heights[levels] <= HOPELESS]
+    for level in sorted({*fitting.tolist(), dim - 2}):
         labels = fcluster(tree, heights[level] + 1e-12, "distance").astype(np.int64)
         generators = _neighbour_exchanges(labels)
         found.append((float(heights[level]), generators))
@@ -276,7 +290,7 @@ def _from_moments(moments: Moments, source: Source, rng: np.random.Generator) ->
     return proposals + _together(found, source)
 
 
-def _together(found: Sequence[tuple[float, Int64[np.ndarray, " dim"]]], source: Source) -> list[Proposal]:
+def _together(found: Sequence[Found], source: Source) -> list[Proposal]:
     """Propose groups that several permutations generate."""
     proposals = []
     good = [(m, index) for m, index in found if m <= NEARLY_AS_GOOD * found[0][0]]

@@ -9,10 +9,14 @@ from jaxtyping import Float64, Int64
 from invariantnet.discovery._matching import Moments, square_distances
 from invariantnet.symmetries._closure import extend
 
+ALIKE = 0.5
+"""Share of the inputs that either of two permutations moves, on which versions of one permutation agree."""
 
-def ranked(
-    moments: Moments, found: Sequence[Int64[np.ndarray, " dim"]]
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+Found = tuple[float, Int64[np.ndarray, " dim"]]
+"""A misfit and an index array."""
+
+
+def ranked(moments: Moments, found: Sequence[Int64[np.ndarray, " dim"]]) -> list[Found]:
     """Sort permutations by how surprising they are, each once and without the identity."""
     identity = np.arange(moments.dim)
     moving = {index.tobytes(): index for index in found if not np.array_equal(index, identity)}
@@ -39,9 +43,7 @@ def surprise(misfit: float, index: Int64[np.ndarray, " dim"], typical: float) ->
     return moved * float(np.log((typical + 1e-12) / (misfit + 1e-12)))
 
 
-def first_of_each_kind(
-    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+def first_of_each_kind(best: list[Found]) -> list[Found]:
     """Sort permutations by their rank among all that move equally many inputs."""
     seen: Counter[int] = Counter()
     found = []
@@ -52,17 +54,42 @@ def first_of_each_kind(
     return [(misfit, index) for _, misfit, index in sorted(found, key=lambda item: item[0])]
 
 
-def without_powers(
-    best: list[tuple[float, Int64[np.ndarray, " dim"]]],
-) -> list[tuple[float, Int64[np.ndarray, " dim"]]]:
+def without_powers(best: list[Found]) -> list[Found]:
     """Drop powers of earlier permutations."""
-    kept: list[tuple[float, Int64[np.ndarray, " dim"]]] = []
+    kept: list[Found] = []
     covered: set[bytes] = set()
     for misfit, index in best:
         if index.tobytes() not in covered:
             kept.append((misfit, index))
             covered |= {power.tobytes() for power in _powers(index)}
     return kept
+
+
+def without_versions(best: list[Found]) -> list[Found]:
+    """Drop permutations that agree with an earlier one, or with a power of it, on most of the inputs they move.
+
+    Many searches among many inputs end near the same element, each with some inputs in wrong places. One of them
+    is worth a test.
+
+    Args:
+        best: Misfits and index arrays, the best first.
+
+    Returns:
+        The first version of each.
+    """
+    kept: list[Found] = []
+    covered: list[Int64[np.ndarray, " dim"]] = []
+    for misfit, index in best:
+        if not any(_agree(index, other) for other in covered):
+            kept.append((misfit, index))
+            covered += _powers(index)
+    return kept
+
+
+def _agree(one: Int64[np.ndarray, " dim"], other: Int64[np.ndarray, " dim"]) -> bool:
+    identity = np.arange(len(one))
+    moved = (one != identity) | (other != identity)
+    return bool(moved.any() and (one == other)[moved].mean() > ALIKE)
 
 
 def _powers(index: Int64[np.ndarray, " dim"], most: int = 64) -> list[Int64[np.ndarray, " dim"]]:

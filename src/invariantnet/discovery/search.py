@@ -188,16 +188,18 @@ class _Search:
         if not accepted.any():
             return nothing
         self.update(0.7, "choosing among what passed")
-        return self._discovery(self._close(proposals, accepted), nothing, columns)
+        return self._discovery(self._close(proposals, accepted, columns.hardly[columns.used]), nothing, columns)
 
     def _gain_from_most(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
         """Whether proposals gain where most examples are learned from, by Benjamini's and Hochberg's procedure."""
         values = [self.judge.p_value_from_most(p.generators) for p in proposals]
         return np.asarray(false_discovery_control(values) <= self.alpha) if values else np.zeros(0, bool)
 
-    def _close(self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"]) -> Closed:
+    def _close(
+        self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"], hardly: Bool[np.ndarray, " dim"]
+    ) -> Closed:
         moments = moments_by_source(self.examples, self.predictor, self.rng)
-        closing = Closing(self.judge, moments, self.rng)
+        closing = Closing(self.judge, moments, self.rng, hardly)
         passed = [p for p, yes in zip(proposals, accepted, strict=True) if yes]
         return closing.close(passed)
 
@@ -208,7 +210,7 @@ class _Search:
             log_e_value=self.judge.log_e_value(closed.generators),
             exact_probability=closed.probability,
             of_inputs=closed.of_inputs,
-            log_e_value_against_inputs=self.judge.log_e_value_against_inputs(closed.generators),
+            log_e_value_against_inputs=self.judge.log_e_value_against_inputs(closed.generators, closed.unclear),
             set_aside=columns.set_aside(closed.unclear),
             room=closed.room,
         )
