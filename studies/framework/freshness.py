@@ -42,6 +42,8 @@ NO_NUMBERS = (
     "estimator/persistence",
     "estimator/restoring",
     "estimator/stored",
+    "inference/left_out",
+    "inference/verdict",
     "symmetries/plain",
 )
 """Modules that read and write files of users, announce a time or find words: no number of a study depends on them,

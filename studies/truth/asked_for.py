@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from invariantnet.inference.posterior import NOTHING_LEARNED
+from invariantnet.inference.comparison import NOTHING_LEARNED
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.group import Group
 from studies.framework.records import select

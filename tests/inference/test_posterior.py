@@ -1,6 +1,7 @@
 """From predictions to probabilities, and to words."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,8 +173,23 @@ def test_an_open_verdict_says_what_would_settle_it(needed, at_best, said):
     known = {"examples": 10, "examples_needed": needed, "examples_at_best": at_best}
     assert said in replace(posterior_with(0.45, 0.55), **known).verdict
     step = replace(posterior_with(0.45, 0.55), **known).next_steps[0]
-    assert step.startswith("use either") if said == "hardly" else said in step
+    assert step.startswith("use either" if said == "hardly" else "label ")
     assert said not in replace(posterior_with(0.05, 0.95), **known).verdict
+
+
+def test_what_is_worth_asking_is_most_probable_alone_or_within_larger_ones():
+    """Channels are more probable than turns alone, but turns are part of two larger symmetries."""
+    names, p = ("trivial", "channels", "rot90", "d4", "rot90+channels"), (0.26, 0.28, 0.1, 0.16, 0.2)
+    whole = replace(posterior_with(0.5, 0.5), names=names, orders=(1, 6, 4, 8, 24), probabilities=p)
+    whole = replace(whole, log_evidence=(0.0,) * 5, at_least=(1.0, 0.48, 0.46, 0.16, 0.2))
+    assert any("--symmetries channels,rot90" in step for step in whole.next_steps)
+
+
+def test_a_notebook_shows_the_table():
+    printed = []
+    posterior = posterior_with(0.25, 0.75)
+    posterior._repr_pretty_(SimpleNamespace(text=printed.append), False)
+    assert printed == [str(posterior)]
 
 
 def test_an_open_verdict_lists_next_steps():

@@ -304,7 +304,8 @@ def test_more_networks_are_announced_and_progress_never_falls(capsys, monkeypatc
     with progress.evidence_bar(progress.Work("comparing 2 symmetries"), visible=True) as on_network:
         compared, records = hypotheses("rot90", model=BRIEF), Records(on_network=on_network)
         gather_evidence(make_network, compared, Examples(x, y), config=config, records=records)
-    told = [re.fullmatch(r"(.*): (\d+)%.*", line) for line in capsys.readouterr().err.splitlines()]
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith(progress.INDENT)]
+    told = [re.fullmatch(r"(.*): (\d+)%.*", line) for line in lines]
     shares = {
         what: [int(line[2]) for line in told if line[1] == what] for what in dict.fromkeys(t[1] for t in told)
     }

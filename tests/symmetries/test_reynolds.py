@@ -40,6 +40,8 @@ def test_check_invariance_measures_the_largest_deviation():
     module = torch.nn.Linear(2, 1)
     torch.nn.init.constant_(module.weight, 0.5)
     assert inv.check_invariance(module, swap, x) == 0.0
+    linear = torch.nn.Linear(x.shape[-1], 1)
+    assert inv.check_invariance(linear, swap, x.double().numpy()) > 0, "arrays of 64 bits are converted"
     everything = inv.symmetry("permutations", shape=(30,))
     assert inv.check_invariance(lambda x: x.max(-1).values, everything, torch.rand(4, 30)) == 0.0
     assert (

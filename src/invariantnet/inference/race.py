@@ -13,10 +13,11 @@ from invariantnet.data.examples import Examples
 from invariantnet.inference.answer import answer
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
 from invariantnet.inference.cache import NetworkKey, ScoreCache
+from invariantnet.inference.comparison import STRONG
 from invariantnet.inference.findings import Stage
 from invariantnet.inference.heats import Heats
 from invariantnet.inference.luck import luck_of_kinds
-from invariantnet.inference.posterior import STRONG, SymmetryPosterior
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import affordable
 from invariantnet.inference.race_progress import RaceProgress
 from invariantnet.inference.rules import (

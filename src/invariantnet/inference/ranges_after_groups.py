@@ -8,9 +8,9 @@ import numpy as np
 
 from invariantnet.inference.findings import Price, Stage
 from invariantnet.inference.lattice import at_least
-from invariantnet.inference.posterior import MOST_BESIDE, SymmetryPosterior
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.range_posterior import RangePosterior, with_probability
-from invariantnet.symmetries.families import FAMILIES
+from invariantnet.symmetries.families import FAMILIES, MOST_BESIDE
 from invariantnet.symmetries.group import Group
 from invariantnet.symmetries.named import ladder
 from invariantnet.symmetries.ranges import AnySymmetry, Extent, Range

@@ -6,7 +6,8 @@ from markupsafe import Markup, escape
 
 from invariantnet._system.words import round_words
 from invariantnet.estimator.persistence import ModelRecord
-from invariantnet.inference.posterior import DECISIVE, NOT_COMPARED, PARTIAL, STRONG, SymmetryPosterior
+from invariantnet.inference.comparison import DECISIVE, NOT_COMPARED, PARTIAL, STRONG
+from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.nn.symmetrized import SAMPLED
 from invariantnet.report.evaluation import Evaluation
 from invariantnet.report.network_words import one_network

@@ -33,6 +33,9 @@ DISTANCES = tuple(float(base * 2**k) for k in range(14) for base in ((1,) if k =
 RUNGS = 7
 """Most rungs of a ladder: with "no symmetry", eight hypotheses."""
 
+MOST_BESIDE = 8
+"""Elements of a group that leave room for the copies of a range beside it."""
+
 FACTORS = (1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5)
 """Ladder of factors of size, in steps that move the border of a 28×28 digit by one to two pixels."""
 

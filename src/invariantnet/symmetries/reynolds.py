@@ -131,7 +131,7 @@ def check_invariance(
         function: Function of a batch of inputs, such as a network, or `predict_proba` of an estimator.
         symmetry: The group or range.
         x: Inputs to try, a tensor or an array; they may have the shape of the symmetry instead of flat rows.
-            Their type must be one that the function takes: 32-bit numbers for most networks.
+            A network gets numbers of the type of its parameters, anything else what is passed.
 
     Returns:
         The largest `|f(T x) - f(x)|` over the symmetry and the batch; 0 for an invariant function.
@@ -147,6 +147,8 @@ def check_invariance(
     x = torch.as_tensor(x)
     if x.shape[-1] != symmetry.dim:
         x = x.reshape(-1, symmetry.dim)
+    if isinstance(function, torch.nn.Module) and x.is_floating_point():
+        x = x.to(next((p.dtype for p in function.parameters() if p.is_floating_point()), x.dtype))
 
     def value(x: Tensor) -> Tensor:
         return torch.as_tensor(function(x))
