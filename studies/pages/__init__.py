@@ -37,6 +37,7 @@ README_CLAIMS = {
     "unscrambled": (("unscrambled", "found"),),
     "verdicts": (("panel", "verdicts"), ("panel", "scores")),
     "random functions": (("null_and_power", "data sets"), ("null_and_power", "met")),
+    "turned digits": (("rotated_mnist", "error"),),
 }
 """Marks in the README, and the studies and claims that are said there."""
 
