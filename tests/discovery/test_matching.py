@@ -7,7 +7,7 @@ from invariantnet.discovery._matching import Limits, Moments, _curve, _curve_of_
 from invariantnet.discovery.closing import Closing
 from invariantnet.discovery.moments import inputs_that_vary, moments_given_labels, parts_of
 from invariantnet.discovery.neighbours import conjugate, fitting, regular_part, same_group
-from invariantnet.discovery.proposals import exchanges, search
+from invariantnet.discovery.proposals import Proposal, exchanges, search
 from invariantnet.discovery.ranking import exchange_misfits
 from invariantnet.symmetries._closure import close_indices, extend
 from invariantnet.symmetries.lookup import symmetry
@@ -130,6 +130,18 @@ def test_generators_that_labels_do_not_pay_for_are_left_out(both, generators):
     assert len(found.generators) == generators
     if generators == 1:
         assert np.array_equal(found.generators, right)
+
+
+@pytest.mark.usefixtures("annotations_unchecked")
+def test_a_symmetry_without_a_clear_part_is_kept_as_it_passed():
+    """Cycles of 7, 11, 13 and 17 inputs: the order is 17,017, and no length covers most of them."""
+    lengths = (7, 11, 13, 17)
+    starts = np.cumsum((0, *lengths[:-1]))
+    noisy = np.concatenate([start + np.roll(np.arange(n), 1) for start, n in zip(starts, lengths, strict=True)])
+    closing = Closing(Gains({noisy.tobytes(): 9.0}), {}, np.random.default_rng(0), np.zeros(48, bool))
+    closed = closing.close([Proposal(noisy[None], "inputs", "permutation", 1.0)])
+    assert np.array_equal(closed.generators, noisy[None])
+    assert (closed.probability, closed.room) == (0.0, True)
 
 
 @pytest.mark.usefixtures("annotations_unchecked")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int64
 
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.candidates import REJECTED, Candidate, Closed
@@ -98,8 +98,8 @@ class Closing:
         """Choose the group that the accepted proposals speak for, and say how probable it is."""
         passed = self._candidates_of((p.generators, self._hardly(p)) for p in accepted)
         pool = [replace(c, passed=True) for c in passed] + self._candidates_of(self._pool(accepted))
-        # Where most is unclear, what passed is still a symmetry, with some inputs in wrong places.
-        pool = pool or self._candidates_of((p.generators, np.zeros_like(self.hardly)) for p in accepted)
+        if not pool:
+            return self._as_accepted(accepted)
         of_inputs = self._inputs_have_it(pool)
         best = self._joined(self._first(pool, of_inputs=of_inputs), pool, of_inputs=of_inputs)
         best = self._lean(best, of_inputs=of_inputs)
@@ -123,10 +123,19 @@ class Closing:
         room = moments is None or leave_room(moments.among(kept), narrowed(best.generators, kept))
         return Closed(best.generators, probability, of_inputs, unclear, room)
 
+    def _as_accepted(self, accepted: list[Proposal]) -> Closed:
+        """Take what passed as it is, where most is unclear: a symmetry with some inputs in wrong places."""
+        best = max(accepted, key=lambda p: self.judge.gain(p.generators))
+        clear = np.zeros_like(self.hardly)
+        against = self.judge.log_e_value_against_inputs(best.generators, clear)
+        return Closed(best.generators, 0.0, against < REJECTED, clear, room=True)
+
     def _candidates_of(self, groups: Iterable[tuple[Indices, Unclear]]) -> list[Candidate]:
         return [c for group in groups if (c := self.candidate(*group)) is not None]
 
-    def candidate(self, generators: Indices, unclear: Unclear, parts: Sequence[Indices] = ()) -> Candidate | None:
+    def candidate(
+        self, generators: Indices, unclear: Unclear, parts: Sequence[Int64[np.ndarray, "_ dim"]] = ()
+    ) -> Candidate | None:
         """Score a group.
 
         Args:

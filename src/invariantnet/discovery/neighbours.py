@@ -94,7 +94,7 @@ def are_permutations(generators: Indices) -> bool:
     return bool((np.sort(generators % dim, axis=1) == np.arange(dim)).all())
 
 
-def are_versions(joined: Indices, parts: Sequence[Indices]) -> bool:
+def are_versions(joined: Indices, parts: Sequence[Int64[np.ndarray, "_ dim"]]) -> bool:
     """Whether a join has an element that moves far fewer inputs than any element of its parts.
 
     Two versions of one element, each with some inputs in wrong places, differ by such an element.
@@ -180,7 +180,7 @@ def narrowed(generators: Indices, kept: Bool[np.ndarray, " dim"]) -> Int64[np.nd
     return place[own % dim] + few * (own >= dim)
 
 
-def widened(generators: Indices, kept: Bool[np.ndarray, " dim"]) -> Int64[np.ndarray, "n dim"]:
+def widened(generators: Int64[np.ndarray, "n kept"], kept: Bool[np.ndarray, " dim"]) -> Int64[np.ndarray, "n dim"]:
     """Let index arrays on some of the inputs act on all: the others stay where they are.
 
     Args:
