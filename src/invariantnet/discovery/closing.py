@@ -235,8 +235,8 @@ class Closing:
         while len(best.generators) > 1:
             fewer = [np.delete(best.generators, i, axis=0) for i in range(len(best.generators))]
             parts = self._candidates_of((generators, best.unclear) for generators in fewer)
-            smaller = max(parts, key=lambda c: c.weight(of_inputs=of_inputs))
-            if self._is_better(best, smaller, of_inputs=of_inputs):
+            smaller = max(parts, key=lambda c: c.weight(of_inputs=of_inputs), default=None)
+            if smaller is None or self._is_better(best, smaller, of_inputs=of_inputs):
                 return best
             best = smaller
         return best
