@@ -11,7 +11,7 @@ from invariantnet.discovery.judging import Judge
 from invariantnet.discovery.maximality import leave_room, look_alike
 from invariantnet.discovery.moments import moments_given_labels
 from invariantnet.discovery.neighbours import contains
-from invariantnet.discovery.result import Discovery
+from invariantnet.discovery.result import Discovery, Tested
 from invariantnet.symmetries.lookup import symmetry
 
 SPINS = np.arange(16).reshape(4, 4)
@@ -55,6 +55,14 @@ def test_a_verdict_with_room_is_not_exact():
     with_room = found_with(tested=inv.discover(np.zeros((5, 3)), np.arange(5) % 2).tested, room=True)
     assert not with_room.exact
     assert found_with().exact
+
+
+def test_proposals_that_predict_better_without_a_group_are_explained():
+    smoothing = Tested(np.array([[1, 0, 2]]), "inputs", "permutation", 0.0, 50.0, accepted=True)
+    nothing = found_with(group=inv.Group.from_permutations([[0, 1, 2]]), tested=(smoothing,))
+    assert not nothing.found
+    assert nothing.verdict.startswith("No symmetry found: 1 of 1 proposals predict unseen labels better")
+    assert "their cycles are irregular" in nothing.verdict
 
 
 class Learned(Judge):

@@ -94,12 +94,20 @@ class Closing:
     hardly: Unclear
     _candidates: dict[bytes, Candidate] = field(default_factory=dict)
 
-    def close(self, accepted: list[Proposal]) -> Closed:
-        """Choose the group that the accepted proposals speak for, and say how probable it is."""
+    def close(self, accepted: list[Proposal]) -> Closed | None:
+        """Choose the group that the accepted proposals speak for, and say how probable it is.
+
+        Args:
+            accepted: Proposals that passed their test.
+
+        Returns:
+            The group; None if no cycles of one order cover most inputs of any. To average inputs that are alike
+            helps a predictor, too, but those have no order.
+        """
         passed = self._candidates_of((p.generators, self._hardly(p)) for p in accepted)
         pool = [replace(c, passed=True) for c in passed] + self._candidates_of(self._pool(accepted))
         if not pool:
-            return self._as_accepted(accepted)
+            return None
         of_inputs = self._inputs_have_it(pool)
         best = self._joined(self._first(pool, of_inputs=of_inputs), pool, of_inputs=of_inputs)
         best = self._lean(best, of_inputs=of_inputs)
@@ -122,13 +130,6 @@ class Closing:
         kept = ~best.unclear
         room = moments is None or leave_room(moments.among(kept), narrowed(best.generators, kept))
         return Closed(best.generators, probability, of_inputs, unclear, room)
-
-    def _as_accepted(self, accepted: list[Proposal]) -> Closed:
-        """Take what passed as it is, where most is unclear: a symmetry with some inputs in wrong places."""
-        best = max(accepted, key=lambda p: self.judge.gain(p.generators))
-        clear = np.zeros_like(self.hardly)
-        against = self.judge.log_e_value_against_inputs(best.generators, clear)
-        return Closed(best.generators, 0.0, against < REJECTED, clear, room=True)
 
     def _candidates_of(self, groups: Iterable[tuple[Indices, Unclear]]) -> list[Candidate]:
         return [c for group in groups if (c := self.candidate(*group)) is not None]

@@ -133,6 +133,12 @@ class Discovery:
                 f"{-np.log(self.alpha):.1f} needed)."
             ]
         most = max((t.log_e_value for t in self.tested), default=0.0)
+        if accepted := sum(t.accepted for t in self.tested):
+            return [
+                f"No symmetry found: {accepted} of {len(self.tested)} proposals predict unseen labels better "
+                f"(largest log e-value {most:.1f}), but their cycles are irregular, unlike those of a symmetry. "
+                "They exchange inputs that are alike, which predicts better without being true."
+            ]
         return [
             f"No symmetry found: none of {len(self.tested)} proposals predicts unseen labels better than no "
             f"symmetry (largest log e-value {most:.1f})."

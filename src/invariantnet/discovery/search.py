@@ -31,6 +31,9 @@ MOST_INPUTS = 2000
 FEWEST = 40
 """Examples below which nothing can be found: half of them propose, the others judge."""
 
+SECONDS_AN_INPUT = 0.35
+"""Time that a search takes for each input, roughly: 10 to 30 s for 64 inputs, 90 to 210 s for 550."""
+
 PROPOSING = 0.5
 """Share of the examples that propose; the others judge."""
 
@@ -103,7 +106,8 @@ def discover_labelled(
         return nothing
     seen = Labelled(examples.x[:, live], examples.y, examples.classes)
     scores = scores_of(seen, cache)
-    with meter("discovering symmetries", visible=verbose > 0) as update:
+    seconds = SECONDS_AN_INPUT * float(live.sum())
+    with meter("discovering symmetries", visible=verbose > 0, seconds=seconds) as update:
         if live.sum() <= FEW_INPUTS:
             return _weighed(seen, rng, nothing, columns, scores)
         return _Search(seen, first, rng, alpha, update, scores).run(nothing, columns)
@@ -188,7 +192,8 @@ class _Search:
         if not accepted.any():
             return nothing
         self.update(0.7, "choosing among what passed")
-        return self._discovery(self._close(proposals, accepted, columns.hardly[columns.used]), nothing, columns)
+        closed = self._close(proposals, accepted, columns.hardly[columns.used])
+        return nothing if closed is None else self._discovery(closed, nothing, columns)
 
     def _gain_from_most(self, proposals: list[Proposal]) -> Bool[np.ndarray, " n"]:
         """Whether proposals gain where most examples are learned from, by Benjamini's and Hochberg's procedure."""
@@ -197,7 +202,7 @@ class _Search:
 
     def _close(
         self, proposals: list[Proposal], accepted: Bool[np.ndarray, " n"], hardly: Bool[np.ndarray, " dim"]
-    ) -> Closed:
+    ) -> Closed | None:
         moments = moments_by_source(self.examples, self.predictor, self.rng)
         closing = Closing(self.judge, moments, self.rng, hardly)
         passed = [p for p, yes in zip(proposals, accepted, strict=True) if yes]
