@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import invariantnet as inv
+from invariantnet.discovery import result
 from invariantnet.discovery._matching import Moments
 from invariantnet.discovery.judging import Judge
 from invariantnet.discovery.maximality import leave_room, look_alike
 from invariantnet.discovery.moments import moments_given_labels
 from invariantnet.discovery.neighbours import contains
-from invariantnet.discovery.result import Discovery, Tested
+from invariantnet.discovery.result import Discovery
 from invariantnet.symmetries.lookup import symmetry
 
 SPINS = np.arange(16).reshape(4, 4)
@@ -58,7 +59,7 @@ def test_a_verdict_with_room_is_not_exact():
 
 
 def test_proposals_that_predict_better_without_a_group_are_explained():
-    smoothing = Tested(np.array([[1, 0, 2]]), "inputs", "permutation", 0.0, 50.0, accepted=True)
+    smoothing = result.Tested(np.array([[1, 0, 2]]), "inputs", "permutation", 0.0, 50.0, accepted=True)
     nothing = found_with(group=inv.Group.from_permutations([[0, 1, 2]]), tested=(smoothing,))
     assert not nothing.found
     assert nothing.verdict.startswith("No symmetry found: 1 of 1 proposals predict unseen labels better")
