@@ -140,17 +140,19 @@ def _rot180(shape: Shape) -> Generators:
     return _generators(_image("rot180", shape)[..., ::-1, ::-1])
 
 
-@_entry("hflip", "left-right mirror images", "mirror images, left and right exchanged", IMAGE)
+@_entry("hflip", "left-right mirror images", "left-right mirror images", IMAGE)
 def _hflip(shape: Shape) -> Generators:
     return _generators(_image("hflip", shape)[..., ::-1])
 
 
-@_entry("vflip", "top-bottom mirror images", "mirror images, top and bottom exchanged", IMAGE)
+@_entry("vflip", "top-bottom mirror images", "top-bottom mirror images", IMAGE)
 def _vflip(shape: Shape) -> Generators:
     return _generators(_image("vflip", shape)[..., ::-1, :])
 
 
-@_entry("flips", "mirror images both ways", "horizontal and vertical flips, and both at once", IMAGE)
+@_entry(
+    "flips", "mirror images both ways", "mirror images both ways: left-right, top-bottom, and half turns", IMAGE
+)
 def _flips(shape: Shape) -> Generators:
     grid = _image("flips", shape)
     return _generators(grid[..., ::-1], grid[..., ::-1, :])
@@ -159,50 +161,54 @@ def _flips(shape: Shape) -> Generators:
 @_entry(
     "transpose",
     "mirror images along the diagonal",
-    "rows and columns of a square image exchanged",
+    "mirror images of a square along the diagonal",
     SQUARE,
 )
 def _transpose(shape: Shape) -> Generators:
     return _generators(_square("transpose", shape, "'flips'").swapaxes(-1, -2))
 
 
-@_entry("d4", "quarter turns and mirror images", "all symmetries of the square: quarter turns and flips", SQUARE)
+@_entry("d4", "quarter turns and mirror images", "quarter turns and mirror images of a square", SQUARE)
 def _d4(shape: Shape) -> Generators:
     grid = _square("d4", shape, "'flips'")
     return _generators(np.rot90(grid, axes=(-2, -1)), grid[..., ::-1])
 
 
-@_entry("shifts", "shifts of pixels that wrap around", "cyclic translations of an image in both directions", IMAGE)
+@_entry(
+    "shifts", "shifts of pixels that wrap around", "shifts of pixels that wrap around, in both directions", IMAGE
+)
 def _shifts(shape: Shape) -> Generators:
     grid = _image("shifts", shape)
     return _generators(np.roll(grid, 1, -1), np.roll(grid, 1, -2), order=shape[-1] * shape[-2])
 
 
-@_entry("channels", "any order of the channels", "all permutations of the channels of an image", CHANNELS)
+@_entry("channels", "any order of the channels", "any order of the channels of an image", CHANNELS)
 def _channels(shape: Shape) -> Generators:
     if len(shape) != 3:
         raise ValueError(f"channels needs images with channels, got shape {shape}: pass (C, H, W).")
     return _all_orderings(_grid(shape))
 
 
-@_entry("reversal", "the reverse order of entries", "entries of a row or a sequence in reverse order", SEQUENCE)
+@_entry(
+    "reversal", "the reverse order of entries", "the reverse order of the entries of a row or a sequence", SEQUENCE
+)
 def _reversal(shape: Shape) -> Generators:
     return _generators(_sequence("reversal", shape)[::-1])
 
 
-@_entry("cyclic", "shifts of entries that wrap around", "cyclic shifts of a row or a sequence", SEQUENCE)
+@_entry("cyclic", "shifts of entries that wrap around", "shifts of a row or a sequence that wrap around", SEQUENCE)
 def _cyclic(shape: Shape) -> Generators:
     return _generators(np.roll(_sequence("cyclic", shape), 1, 0), order=shape[0])
 
 
 @_entry(
-    "permutations", "any order of entries", "entries, such as columns or points of a set, in any order", SEQUENCE
+    "permutations", "any order of entries", "any order of entries, such as columns or points of a set", SEQUENCE
 )
 def _permutations(shape: Shape) -> Generators:
     return _all_orderings(_sequence("permutations", shape))
 
 
-@_entry(SIGN, "change of every sign", "change of the sign of every input at once", ANY)
+@_entry(SIGN, "change of every sign", "change of every sign at once", ANY)
 def _sign(shape: Shape) -> Generators:
     grid = _grid(shape)
     return _generators(grid + grid.size)
