@@ -94,8 +94,8 @@ class Store:
         """Note that the code as it is now gave the same numbers on a sample.
 
         Args:
-            recipes: Those that were not run again.
-            sampled: How many were.
+            recipes: The recipes whose records are kept.
+            sampled: How many others were run again.
             of: How many there were to draw from.
         """
         for recipe in recipes:
@@ -189,7 +189,7 @@ def machine() -> str:
 
 
 def outcomes(wanted: Mapping[Task, Sequence[Store]], n_jobs: int) -> Iterator[tuple[Task, Outcome]]:
-    """Run tasks, and yield each as soon as it is finished: first those that may share the machine.
+    """Run tasks, and yield each as soon as it is finished. Tasks that may share the machine come first.
 
     Args:
         wanted: The tasks, with the stores that want their results.
