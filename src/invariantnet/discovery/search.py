@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float64
 from scipy.stats import false_discovery_control
 
 from invariantnet._system.progress import Update, meter
+from invariantnet._system.torch_state import threads
 from invariantnet.choices import Task
 from invariantnet.discovery.candidates import REJECTED, Closed
 from invariantnet.discovery.checking import checked
@@ -107,7 +108,7 @@ def discover_labelled(
     seen = Labelled(examples.x[:, live], examples.y, examples.classes)
     scores = scores_of(seen, cache)
     seconds = SECONDS_AN_INPUT * float(live.sum())
-    with meter("discovering symmetries", visible=verbose > 0, seconds=seconds) as update:
+    with threads(1), meter("discovering symmetries", visible=verbose > 0, seconds=seconds) as update:
         if live.sum() <= FEW_INPUTS:
             return _weighed(seen, rng, nothing, columns, scores)
         return _Search(seen, first, rng, alpha, update, scores).run(nothing, columns)
