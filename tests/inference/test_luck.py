@@ -30,7 +30,9 @@ def luck_where(lead):
     scores = np.repeat(rng.normal(0, 1e-3, (6, 2, 2)), 25, axis=2)
     scores[::2] += np.array(lead)[:, None, None] / 50
     scores[1::2] += np.repeat(rng.normal(0, 1, (3, 2, 2)), 25, axis=2)
-    now = Standings(scores, np.ones(50), [*range(6)], np.zeros(50, bool), np.zeros(50), np.zeros(50), labels=50)
+    now = Standings(
+        scores, np.ones(50), [*range(6)], np.zeros((6, 50), bool), np.zeros(50), np.zeros(50), labels=50
+    )
     return luck_of_kinds(contest, now, [slice(0, 25), slice(25, 50)])
 
 

@@ -263,7 +263,7 @@ def test_uncertainty_from_networks_is_told_from_uncertainty_from_examples():
         contest = replace(contest, hypotheses=[Hypothesis(s, BRIEF) for s in contest.symmetries])
         running = race.Race(Scorer(make_network, Categorical(), 0.01), contest, Examples(x, y), ONE, 0)
         running.now = Standings(
-            scored, np.ones(200), [0, 1], np.zeros(200, bool), np.zeros(200), np.zeros(200), labels=200
+            scored, np.ones(200), [0, 1], np.zeros((2, 200), bool), np.zeros(200), np.zeros(200), labels=200
         )
         assert max(bootstrap_probabilities(scored, contest.log_prior, 0)) < 0.9
         assert bool(max(running.probabilities_with(8)) > 0.99) is sure

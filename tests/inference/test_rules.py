@@ -21,7 +21,8 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
     assert [block.number for block in blocks] == list(range(len(blocks)))
     assert ends[-1] == n
     assert ends == sorted(set(ends))
-    assert ends[0] == (first or min(500, max(16, n // 16 if n >= 2000 else n // 8), n // 2))
+    least = max(16, min(32, n // 4))
+    assert ends[0] == (first or min(500, max(least, n // 16 if n >= 2000 else n // 8), n // 2))
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,8 @@ def test_blocks_grow_and_cover_everything(n, first, growth):
         (5000, None, None, [312, 1248, 5000]),
         (2000, None, None, [125, 500, 2000]),
         (999, None, None, [124, 248, 496, 999]),
+        (150, None, None, [32, 64, 150]),
+        (100, None, None, [25, 50, 100]),
         (20_000, None, None, [500, 2000, 8000, 20_000]),
         (1_000_000, None, None, [500, 2000, 8000, 32_000]),  # so that the comparison does not take hours
         (950, 100, 2.0, [100, 200, 400, 950]),

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from problems import BRIEF, corner_problem, make_network
+from problems import BRIEF, corner_problem, hypotheses, make_network
 from torch import nn
 
 import invariantnet as inv
 from invariantnet.data.examples import Examples
+from invariantnet.inference import scoring
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.prices import predict_moved
 from invariantnet.inference.scoring import Entry, Scorer
@@ -70,3 +71,24 @@ def test_first_networks_are_tried_on_moved_inputs():
     assert tried(0, predict_moved) == {"rotation:20"}
     assert tried(1, predict_moved) == set()
     assert tried(0, lambda *_: None) == set()
+
+
+def test_accuracies_on_moved_inputs_are_the_same_whether_or_not_the_network_is_known_to_be_invariant(monkeypatch):
+    x, y = corner_problem(120, 0, symmetric=True)
+    examples = Examples(x, y)
+    compared = hypotheses("rot90", "flips")
+    groups = list(dict.fromkeys(h.symmetry for h in compared))
+    entry = Entry(next(h for h in compared if h.symmetry.name == "d4"), 0, 0)
+    judge = Scorer(make_network, Categorical(), 0.01)
+    asked = []
+
+    def told(network, symmetry, *rest):
+        asked.append(symmetry.name)
+        return predict_moved(network, symmetry, *rest)
+
+    known = Scorer(make_network, Categorical(), 0.01, told).score([entry], examples[:80], examples[80:], groups)[0]
+    monkeypatch.setattr(scoring, "_is_invariant", lambda *_: False)
+    found = judge.score([entry], examples[:80], examples[80:], groups)[0]
+    assert not asked, "d4 contains every candidate"
+    assert known.accuracy == found.accuracy
+    assert set(known.accuracy) == {"trivial", "rot90", "flips", "d4"}

@@ -7,7 +7,7 @@ import torch
 import invariantnet as inv
 from invariantnet.inference.models import native_models, native_part
 from invariantnet.nn import Symmetrized
-from invariantnet.nn.native import native_network, sorted_mlp
+from invariantnet.nn.native import CircularConv2d, native_network, sorted_mlp
 from invariantnet.symmetries.cosets import contains_generators, coset_representatives, exchanges_freely
 
 CASES = [
@@ -113,3 +113,14 @@ def test_a_part_of_the_exchanges_is_no_free_exchange():
     two_at_once = inv.Group.from_permutations([[1, 0, 2, 4, 3, 5], [1, 2, 0, 4, 5, 3]])
     assert two_at_once.order == 6
     assert not exchanges_freely(two_at_once)
+
+
+@pytest.mark.parametrize(("kernel", "dilation", "size"), [(3, 1, (6, 5)), (3, 2, (8, 8)), ((1, 3), 1, (1, 4))])
+def test_a_circular_convolution_is_that_of_torch(kernel, dilation, size):
+    torch.manual_seed(0)
+    padding = tuple(dilation * (k - 1) // 2 for k in (kernel if isinstance(kernel, tuple) else (kernel, kernel)))
+    settings = {"padding": padding, "dilation": dilation, "padding_mode": "circular"}
+    slow, quick = torch.nn.Conv2d(2, 3, kernel, **settings), CircularConv2d(2, 3, kernel, **settings)
+    quick.load_state_dict(slow.state_dict())
+    x = torch.randn(4, 2, *size)
+    torch.testing.assert_close(quick(x), slow(x))

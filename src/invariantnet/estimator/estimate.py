@@ -204,9 +204,9 @@ def estimate_cost(ahead: Ahead, config: Evidence) -> Estimate:
         The estimate. Nothing that is drawn later depends on it.
     """
     hypotheses, examples = ahead.hypotheses, ahead.examples
-    seconds = _seconds_per_step(ahead)
     blocks = plan_blocks(len(examples), config.first_block, config.growth)
     starts = [max(1, block.start * (FOLDS - 1) // FOLDS) for block in blocks]
+    seconds = _seconds_per_step(ahead, starts[-1])
     shares = _shares_trained(hypotheses)
     every = [
         config.n_networks * sum(shares[h] * seconds[h] * h.model.training.steps(n) for h in hypotheses)
@@ -263,20 +263,22 @@ def _seconds_of_the_final_network(
         return training_steps(ahead.final.training(h), len(ahead.examples), ahead.final.uncertainty)
 
     def told(h: Hypothesis) -> float:
-        return _time_step(ahead, ahead.final.make_network, h, ahead.final.training(h)) * steps(h)
+        return _time_step(
+            ahead, ahead.final.make_network, h, ahead.final.training(h), len(ahead.examples)
+        ) * steps(h)
 
     ranked = sorted(ahead.hypotheses, key=rough)
     usual, most = told(ranked[len(ranked) // 2]), told(ranked[-1])
     return (min(usual, most), max(usual, most)), plain_name(ranked[-1].symmetry.name)
 
 
-def _seconds_per_step(ahead: Ahead) -> dict[Hypothesis, float]:
+def _seconds_per_step(ahead: Ahead, learned: int) -> dict[Hypothesis, float]:
     """Seconds of one step for every hypothesis; between two timed numbers of copies by interpolation."""
     found: dict[Hypothesis, float] = {}
     for name in dict.fromkeys(h.model.name for h in ahead.hypotheses):
         ours = sorted((h for h in ahead.hypotheses if h.model.name == name), key=_copies)
         ends = [ours[0], ours[-1]] if _copies(ours[-1]) > _copies(ours[0]) else [ours[0]]
-        timed = [_time_step(ahead, ahead.make_network, h, h.model.training) for h in ends]
+        timed = [_time_step(ahead, ahead.make_network, h, h.model.training, learned) for h in ends]
         slope = (timed[-1] - timed[0]) / max(1, _copies(ours[-1]) - _copies(ours[0]))
         found |= {h: timed[0] + slope * (_copies(h) - _copies(ours[0])) for h in ours}
     return found
@@ -286,9 +288,19 @@ def _copies(hypothesis: Hypothesis) -> int:
     return min(hypothesis.copies, SAMPLED)
 
 
-def _time_step(ahead: Ahead, make_network: MakeNetwork, hypothesis: Hypothesis, training: Training) -> float:
-    """Time a step of one network, or of two that are trained side by side, which then share the time."""
-    part = ahead.examples[torch.arange(min(training.batch_size, len(ahead.examples)))]
+def _time_step(
+    ahead: Ahead, make_network: MakeNetwork, hypothesis: Hypothesis, training: Training, learned: int
+) -> float:
+    """Time a step of one network, or of two that are trained side by side, which then share the time.
+
+    Args:
+        ahead: What will be compared.
+        make_network: Makes the network.
+        hypothesis: Its symmetry and model.
+        training: How it is trained.
+        learned: Examples that it learns from, of which a batch is a part.
+    """
+    part = ahead.examples[torch.arange(min(training.full_batch(learned), len(ahead.examples)))]
     make = partial(make_network, hypothesis)
     heat = None
     if hypothesis.is_small(part.x.shape[1]) and make_network is ahead.make_network:

@@ -49,7 +49,7 @@ def answer(
     best = [k for k in contest.best(total, now.included) if k is not None]
     predicted = [_predicted(now, ours) for ours in contest.members]
     names, shared = [s.name for s in contest.symmetries], min(predicted)
-    bounded, pointwise = now.bounded, _pointwise(now)[best]
+    bounded, pointwise = now.bounded, _pointwise(now, best)
     begun = [start for start in starts if start < now.labels]
     dropped = {k: n for k, n in enumerate(predicted) if n < now.labels}
     accuracy = {s: now.accuracy[_scored(now, contest.members[s], k)] for s, k in enumerate(best)}
@@ -88,10 +88,10 @@ def answer(
     )
 
 
-def _pointwise(now: Standings) -> Float[np.ndarray, "hypotheses n"]:
-    """Log probability that every hypothesis gave to each label; by first networks where some have no others."""
-    bounded = now.bounded
-    return np.where(now.first_only[: now.labels], bounded[:, 0], mean_prediction(bounded))
+def _pointwise(now: Standings, chosen: Sequence[int]) -> Float[np.ndarray, "chosen n"]:
+    """Log probability that some hypotheses gave to each label; by first networks where one has no others."""
+    bounded, alone = now.bounded[chosen], now.alone[chosen, : now.labels].any(axis=0)
+    return np.where(alone, bounded[:, 0], mean_prediction(bounded))
 
 
 def _rungs(contest: Contest, now: Standings, best: Sequence[int]) -> Spread:

@@ -50,8 +50,8 @@ class Evidence:
     """Grow to up to four times as many networks until a symmetry reaches this probability, while only the luck of
     networks prevents it; one network never grows."""
     first_block: int | None = None
-    """Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000, within 16 and 500,
-    at most half."""
+    """Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000, at least 32 or 1/4,
+    within 16 and 500, at most half."""
     growth: float | None = None
     """Ratio of successive training sets; by default 4, or 2 with fewer than 2,000 examples."""
     doubt: float = 0.01
@@ -160,11 +160,11 @@ class Race:
     def score_remaining_networks(self, block: Block, behind: Collection[int]) -> None:
         """Let the other networks of all but the hopeless predict the block."""
         now = self.now
+        here = self._labels(block)
         going = [k for k in now.alive if k not in behind]
-        now.first_only[self._labels(block)] = len(going) < len(now.alive)
+        now.alone[[k for k in now.alive if k in behind], here] = True
         if len(going) < 2:
             return
-        here = self._labels(block)
         keys = [self._key(k, network, block) for k in going for network in range(1, now.networks)]
         self._train(block, keys)
         for key in keys:
@@ -277,7 +277,7 @@ class Race:
 
     def _mature(self) -> int:
         """Labels predicted before networks learned from enough examples to be judged by."""
-        enough = min(MATURE, len(self.examples) // 4)
+        enough = min(MATURE, len(self.examples) // 5)
         return next((b.start for b in self.blocks if b.start >= enough), len(self.examples)) - self.first
 
     def _symmetries_alive(self) -> int:

@@ -10,8 +10,9 @@ from jaxtyping import Float
 Scored = Float[np.ndarray, "hypotheses networks n"]
 """Log probability that each network of each hypothesis gave to each label."""
 
-LARGEST_FIRST_BLOCK, SMALLEST_FIRST_BLOCK = 500, 16
-"""Examples that are only learned from: 1/16 of all, or 1/8 of fewer than 2,000, within these bounds."""
+LARGEST_FIRST_BLOCK, USUAL_FIRST_BLOCK, SMALLEST_FIRST_BLOCK = 500, 32, 16
+"""Examples that are only learned from: 1/16 of all, or 1/8 of fewer than 2,000, within these bounds. Of few
+examples it is 1/4, up to the second bound: networks that learned from less know hardly anything, and cost as much."""
 GROWTH, SMALL_GROWTH, SMALL = 4.0, 2.0, 2000
 """Each training set is 4 times the one before it, or twice with fewer than 2,000 examples: few examples cost
 little, and every one of them is needed."""
@@ -29,7 +30,7 @@ MODEL_MARGIN, MODEL_FAR_BEHIND = 3.0, 2.0
 """Nats, and standard errors beyond them, that a model must be behind another with the same symmetry before it is
 dropped: a model that predicts almost as well decides nothing about symmetries."""
 MATURE = 64
-"""Models are judged by networks that learned from this many examples, or from a quarter of all: with fewer, small
+"""Models are judged by networks that learned from this many examples, or from a fifth of all: with fewer, small
 models lead that others overtake later."""
 SCREEN_MARGIN, SCREEN_FAR_BEHIND = 5.0, 3.0
 """The same for a model without symmetry after one network, before it is dropped for every symmetry."""
@@ -69,7 +70,7 @@ def plan_blocks(n: int, first_block: int | None = None, growth: float | None = N
     Args:
         n: Number of examples.
         first_block: Examples that are only learned from; by default 1/16 of all, or 1/8 of fewer than 2,000,
-            within 16 and 500, at most half.
+            at least 32 or 1/4, within 16 and 500, at most half.
         growth: Ratio of successive training sets; by default 4, or 2 with fewer than 2,000 examples.
 
     Returns:
@@ -80,7 +81,8 @@ def plan_blocks(n: int, first_block: int | None = None, growth: float | None = N
     """
     n = min(n, MOST_COMPARED)
     share = n // 16 if n >= SMALL else n // 8
-    first = first_block or min(LARGEST_FIRST_BLOCK, max(SMALLEST_FIRST_BLOCK, share), n // 2)
+    least = max(SMALLEST_FIRST_BLOCK, min(USUAL_FIRST_BLOCK, n // 4))
+    first = first_block or min(LARGEST_FIRST_BLOCK, max(least, share), n // 2)
     if not 0 < first < n:
         raise ValueError(f"a first block of {first} leaves none of {n} examples to predict: pass more data.")
     growth = growth or (GROWTH if n >= SMALL else SMALL_GROWTH)

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
@@ -117,7 +117,8 @@ class Scorer:
         def calibrated(outputs: Tensor) -> Tensor:
             return outputs.cpu() * calibration.scale + calibration.shift
 
-        outputs = calibrated(predict(network, block.x, self.likelihood))
+        predicted = predict(network, block.x, self.likelihood)
+        outputs = calibrated(predicted)
         if not bool(outputs.isfinite().all()):
             warnings.warn(
                 f"a network of {hypothesis.name} diverged on {len(past)} examples, so it falls behind: look for "
@@ -126,20 +127,25 @@ class Scorer:
                 stacklevel=2,
             )
         shown = block[: priced_examples(len(moved_by), min(hypothesis.copies, SAMPLED))]
-        tried = {g.name: self.predict_moved(network, g, shown.x, self.likelihood) for g in moved_by}
-        moved = {name: predicted for name, predicted in tried.items() if predicted is not None}
+        tried = {
+            g.name: predicted[: len(shown)]
+            if _is_invariant(network, hypothesis.symmetry, g)
+            else self.predict_moved(network, g, shown.x, self.likelihood)
+            for g in moved_by
+        }
+        moved = {name: outputs for name, outputs in tried.items() if outputs is not None}
         likely = self.log_likelihood(outputs, block.y.cpu())
         probes = {probe.name: probe for probe in (self.probes if entry.network == 0 else ())}
         probed = {name: self.predict_moved(network, p, shown.x, self.likelihood) for name, p in probes.items()}
         losses = {
-            name: -self.log_likelihood(calibrated(predicted), shown.y.cpu())
-            for name, predicted in probed.items()
-            if predicted is not None
+            name: -self.log_likelihood(calibrated(outputs), shown.y.cpu())
+            for name, outputs in probed.items()
+            if outputs is not None
         }
         return BlockScore(
             likely,
-            {name: self.likelihood.score(predicted, shown.y) for name, predicted in moved.items()},
-            {name: self.log_likelihood(calibrated(predicted), shown.y.cpu()) for name, predicted in moved.items()}
+            {name: self.likelihood.score(outputs, shown.y) for name, outputs in moved.items()},
+            {name: self.log_likelihood(calibrated(outputs), shown.y.cpu()) for name, outputs in moved.items()}
             if hypothesis.symmetry.name == TRIVIAL
             else {},
             {name: self.strain(-likely[: len(shown)], loss, past, shown) for name, loss in losses.items()},
@@ -193,6 +199,16 @@ class Scorer:
     def diverged(self, log_likelihood: Float[np.ndarray, " n"]) -> bool:
         """Whether a network never beats the background prediction."""
         return bool(log_likelihood.max() <= (math.log(self.doubt) if self.doubt else -math.inf))
+
+
+def _is_invariant(network: nn.Module, symmetry: AnySymmetry, moved_by: AnySymmetry) -> bool:
+    """Whether a network is known to predict moved inputs as they are predicted unmoved."""
+    return bool(getattr(network, "exact", False)) and _is_part(moved_by, symmetry)
+
+
+@lru_cache(maxsize=4096)
+def _is_part(smaller: AnySymmetry, larger: AnySymmetry) -> bool:
+    return smaller <= larger
 
 
 def network_seed(seed: int, network: int, block: int) -> int:

