@@ -12,7 +12,7 @@ Scored = Float[np.ndarray, "hypotheses networks n"]
 
 LARGEST_FIRST_BLOCK, USUAL_FIRST_BLOCK, SMALLEST_FIRST_BLOCK = 500, 32, 16
 """Examples that are only learned from: 1/16 of all, or 1/8 of fewer than 2,000, within these bounds. Of few
-examples it is 1/4, up to the second bound: networks that learned from less know hardly anything, and cost as much."""
+examples it is 1/4, up to the second bound: networks that learned from less hardly know anything, at equal cost."""
 GROWTH, SMALL_GROWTH, SMALL = 4.0, 2.0, 2000
 """Each training set is 4 times the one before it, or twice with fewer than 2,000 examples: few examples cost
 little, and every one of them is needed."""
