@@ -143,6 +143,20 @@ def test_columns_of_a_table_go_by_their_names(tmp_path):
 
 
 @quick
+def test_a_column_that_counts_rows_is_named_and_can_be_left_out(tmp_path, capsys):
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    rows = [f"{i},{a},{b},{int(a > 0)}" for i, (a, b) in enumerate(x.tolist())]
+    (tmp_path / "t.csv").write_text("\n".join(["id,a,b,label", *rows]))
+    settings = Settings(str(tmp_path / "t.csv"), ("sign",), **QUICK)
+    fit(settings, tmp_path / "all")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "id only counts the rows, and is an input all the same: leave it out with --without id." in said
+    record = fit(settings, tmp_path / "some", reading=Reading(without=("id",)))
+    assert record.data.columns == ("a", "b")
+    assert "counts the rows" not in capsys.readouterr().err
+
+
+@quick
 def test_embedded_data_is_predicted_as_it_was_fitted(tmp_path):
     """The permutation of pixels is that of the fit's seed."""
     settings = Settings("digits:permuted", ("rot180",), seed=1, **{**QUICK, "epochs": 20})

@@ -14,11 +14,12 @@ from invariantnet._system.files import locked, writable_folder, write_json
 from invariantnet._system.progress import working
 from invariantnet._system.typed_json import from_json, to_json
 from invariantnet._system.words import package_version
-from invariantnet.app.preparation import Reading
+from invariantnet.app.preparation import Reading, say_row_numbers
 from invariantnet.app.unfinished import check_ours, say_nothing_to_resume
 from invariantnet.choices import Task
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import fingerprint
+from invariantnet.data.tables import row_numbers
 from invariantnet.discovery.checking import checked
 from invariantnet.discovery.result import Discovery
 from invariantnet.discovery.search import discover_labelled
@@ -106,6 +107,7 @@ def discover_data(
         )
     with working(f"reading {settings.data}", visible=True):
         data = datasets.load(settings.data, seed=settings.seed, task=settings.task, **vars(reading))
+    say_row_numbers(row_numbers(data), visible=True)
     chosen = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     x, y = np.asarray(data.x_train[chosen]), np.asarray(data.y_train[chosen])
     about = {**asdict(settings), "data": fingerprint(x, y), "shape": data.shape, "version": package_version()}

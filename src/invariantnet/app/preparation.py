@@ -2,18 +2,21 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from invariantnet import data as datasets
+from invariantnet._system.progress import say
 from invariantnet._system.words import package_version
 from invariantnet.app.backbones import resolve_backbone
 from invariantnet.app.record import Settings
 from invariantnet.choices import Color
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import Digests, fingerprint
+from invariantnet.data.tables import row_numbers
 from invariantnet.estimator import InvariantClassifier, InvariantRegressor
 from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.models import models_for
@@ -31,6 +34,7 @@ class Reading:
     size: tuple[int, int] | None = None
     color: Color = "auto"
     label: str | None = None
+    without: tuple[str, ...] = ()
 
 
 AS_IT_IS = Reading()
@@ -44,6 +48,7 @@ class Prepared:
     Args:
         data: Examples to learn from, and examples to test on.
         label: Name of the label column of a table, where it was named.
+        row_numbers: Columns of a table that only count its rows.
         known: Digests of the examples to learn from.
         digest: Identifies the run by its data, its settings and the version of this package.
         backbone: Name of the backbone, or the user's own.
@@ -51,6 +56,7 @@ class Prepared:
 
     data: Dataset
     label: str | None
+    row_numbers: tuple[str, ...]
     known: Digests
     digest: str
     backbone: str | Backbone
@@ -76,15 +82,27 @@ def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
     """
     check_settings(settings)
     backbone = resolve_backbone(settings.backbone)
-    data = with_test_set(
-        datasets.load(settings.data, seed=settings.seed, task=settings.task, **vars(reading)), settings
-    )
+    found = datasets.load(settings.data, seed=settings.seed, task=settings.task, **vars(reading))
+    data = with_test_set(found, settings)
     keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
     known, test = Digests.of(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
     about = [package_version(), _deciding(settings), _trainings(backbone, data), known.whole, test]
     text = json.dumps([*about, data.shape, data.class_names], sort_keys=True)
-    return Prepared(data, reading.label, known, hashlib.sha256(text.encode()).hexdigest()[:16], backbone)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Prepared(data, reading.label, row_numbers(found), known, digest, backbone)
+
+
+def say_row_numbers(columns: Sequence[str], *, visible: bool) -> None:
+    """Say which columns only count rows.
+
+    Args:
+        columns: Their names.
+        visible: Whether to say anything.
+    """
+    if columns:
+        words = f"{' and '.join(columns)} only counts the rows, and is an input all the same"
+        say(f"{words}: leave it out with --without {','.join(columns)}.", visible=visible)
 
 
 def check_settings(settings: Settings) -> None:

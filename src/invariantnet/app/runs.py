@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
 from invariantnet._system.progress import working
-from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_estimator, prepare
+from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_estimator, prepare, say_row_numbers
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
 from invariantnet.app.unfinished import check_ours, say_nothing_to_resume
 from invariantnet.data.arrays import DiskArray, as_inputs
@@ -78,6 +78,7 @@ def fit(
         )
     with working(f"reading {settings.data}", visible=visible):
         prepared = prepare(settings, reading)
+    say_row_numbers(prepared.row_numbers, visible=visible)
     work = out / UNFINISHED
     cache = FolderCache(work / prepared.digest, writes=not processes().rank)
     if processes().rank:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from invariantnet.choices import Color, Task
 from invariantnet.data import embedded
@@ -30,7 +30,7 @@ OPTIONS: dict[Kind, tuple[str, ...]] = {
     "images": ("size", "color"),
     "npy": ("shape", "task"),
     "npz": ("shape", "task"),
-    "csv": ("shape", "label", "task"),
+    "csv": ("shape", "label", "without", "task"),
 }
 """Options of `load` that apply to each kind of source."""
 
@@ -38,16 +38,22 @@ LONGEST_NAME = 200
 """Characters of an unknown source that a message repeats."""
 
 
-def load(
-    source: str | Path,
-    *,
-    seed: int = 0,
-    shape: tuple[int, ...] | None = None,
-    size: tuple[int, int] | None = None,
-    color: Color = "auto",
-    label: str | None = None,
-    task: Task = "auto",
-) -> Dataset:
+class Options(TypedDict, total=False):
+    """How a source is read, where that is to be said; what applies depends on its kind."""
+
+    shape: tuple[int, ...] | None
+    size: tuple[int, int] | None
+    color: Color
+    label: str | None
+    without: Sequence[str]
+    task: Task
+
+
+USUAL: dict[str, object] = {"color": "auto", "task": "auto", "without": ()}
+"""Options that say nothing, as None does."""
+
+
+def load(source: str | Path, *, seed: int = 0, **options: Unpack[Options]) -> Dataset:
     """Load data by name or by path.
 
     Args:
@@ -56,11 +62,15 @@ def load(
             `.csv` with a label column, of a folder with one subfolder of images per class, or of one with
             `x.npy` and `y.npy`, which may be larger than memory.
         seed: Decides the permutation and the poses of a variant; equal seeds give equal bits.
-        shape: Shape of one input, for files that hold it flat.
-        size: Height and width to which the images of a folder are resized; None refuses images of different sizes.
-        color: Read the images of a folder as `grey` or `rgb`; `auto` is grey if all of them are.
-        label: Name of the label column of a `.csv`; by default `label`, `class`, `target` or `y`.
-        task: Whether labels are `classes` or `numbers`; `auto` takes numbers if some label has a fraction.
+        **options: How the source is read:
+
+            - `shape`: Shape of one input, for files that hold it flat.
+            - `size`: Height and width to which the images of a folder are resized; without it, images of different
+              sizes are refused.
+            - `color`: Read the images of a folder as `grey` or `rgb`; `auto` is grey if all of them are.
+            - `label`: Name of the label column of a `.csv`; by default `label`, `class`, `target` or `y`.
+            - `without`: Names of columns of a `.csv` that are no inputs, such as an identifier.
+            - `task`: Whether labels are `classes` or `numbers`; `auto` takes numbers if some label has a fraction.
 
     Returns:
         The data.
@@ -73,19 +83,16 @@ def load(
         >>> data.x_train.shape, data.shape, data.class_names[7]
         ((1038, 64), (8, 8), '7')
     """
-    options = {"shape": shape, "size": size, "color": None if color == "auto" else color, "label": label}
-    if task != "auto":
-        options["task"] = task
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {n: v for n, v in options.items() if v is not None and v != USUAL.get(n)}
     name, _, variant = str(source).partition(":")
     if name in embedded.READERS:
-        _check_options(source, given, ("task",) if task == "classes" else ())
+        _check_options(source, given, ("task",) if given.get("task") == "classes" else ())
         return vary(embedded.READERS[name](), variant or "plain", seed)
     path = _existing(source)
     kind = _kind(path)
-    if kind == "images" and shape is not None:
+    if kind == "images" and "shape" in given:
         raise ValueError(f"{path}: images have a shape of their own: resize them with size=(H, W) or --size.")
-    if kind == "images" and task == "classes":
+    if kind == "images" and given.get("task") == "classes":
         given.pop("task")
     _check_options(path, given, OPTIONS[kind])
     return READERS[kind](path, **given)

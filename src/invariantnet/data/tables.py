@@ -27,18 +27,27 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """What people and programs write for a value that is not known, in lower case."""
 
+MOST_LINES_BY_CHANCE = 10
+"""Lines from which on a column that counts them is no chance."""
+
 MOST_NAMES = 12
 """Largest number of column names that a message lists in full."""
 
 
 def read_csv(
-    path: Path, *, label: str | None = None, shape: tuple[int, ...] | None = None, task: Task = "auto"
+    path: Path,
+    *,
+    label: str | None = None,
+    without: Sequence[str] = (),
+    shape: tuple[int, ...] | None = None,
+    task: Task = "auto",
 ) -> Dataset:
     """Read a table with labels; every column but that of the labels holds numbers.
 
     Args:
         path: The file.
         label: Name of the label column; None finds it by its usual names.
+        without: Names of columns that are no inputs, such as an identifier.
         shape: Shape of one input; None makes it flat.
         task: Whether labels are classes or numbers.
 
@@ -61,10 +70,29 @@ def read_csv(
             f"{path}: no label column {' or '.join(map(repr, wanted))} among {', '.join(names)}: "
             "name it with label=… or --label."
         )
-    inputs = [j for j in range(len(table.names)) if j != position]
+    if unknown := [name for name in without if name not in table.names]:
+        raise ValueError(f"{path}: no column {unknown[0]!r} to leave out: correct without=… or --without.")
+    inputs = [j for j, name in enumerate(table.names) if j != position and name not in without]
+    if not inputs:
+        raise ValueError(f"{path}: no column is left to be an input: leave fewer out.")
     x = table.numbers(inputs)
     data = to_dataset(path, LabelledArrays(x, table.labels(position, task)), shape or (x.shape[1],), task)
     return replace(data, columns=tuple(table.names[j] for j in inputs))
+
+
+def row_numbers(data: Dataset) -> tuple[str, ...]:
+    """Name the columns of a table that only count its rows, as identifiers do.
+
+    Args:
+        data: A data set, in the order in which it was read.
+
+    Returns:
+        The names; none if the data is no table, or a short one.
+    """
+    if data.columns is None or len(data.x_train) < MOST_LINES_BY_CHANCE:
+        return ()
+    counts = (np.diff(np.asarray(data.x_train), axis=0) == 1).all(axis=0)
+    return tuple(name for name, yes in zip(data.columns, counts.tolist(), strict=True) if yes)
 
 
 def read_csv_inputs(
@@ -201,7 +229,10 @@ class Table:
         if any(_is_number(row[position]) for row in self.rows.values()):
             return "is not a number: encode it, or leave the line out"
         encode = "encode it, as pandas.get_dummies does"
-        return f"is not a number: leave the column out, {encode}, or name it with --label if it holds the labels"
+        return (
+            f"is not a number: leave the column out (fit: --without), {encode}, or name it with --label if it "
+            "holds the labels"
+        )
 
     def _is_missing(self, line: int, position: int) -> bool:
         return self.rows[line][position].strip().lower() in MISSING

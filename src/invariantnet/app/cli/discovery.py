@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tyro
 
-from invariantnet.app.cli.output import make_table, parse_shape, parse_size, show, show_text, starting
+from invariantnet.app.cli.output import make_table, parse_names, parse_shape, parse_size, show, show_text, starting
 from invariantnet.choices import Color, Task
 
 
@@ -44,6 +44,8 @@ class Discover:
     """How the images of a folder are read."""
     label: str | None = None
     """Name of the label column of a .csv; by default label, class, target or y."""
+    without: str = ""
+    """Names of columns of a .csv that are no inputs, such as id,name."""
 
     picture: Path | None = None
     """File for a picture of the orbits, such as orbits.svg."""
@@ -64,7 +66,7 @@ class Discover:
         if self.picture is not None:
             writable_file(self.picture)
         shape = None if self.shape is None else parse_shape(self.shape)
-        reading = Reading(shape, parse_size(self.size), self.color, self.label)
+        reading = Reading(shape, parse_size(self.size), self.color, self.label, parse_names(self.without))
         settings = DiscoverySettings(self.data, self.task, self.alpha, self.examples, self.seed)
         found = discover_data(settings, self.out, reading, resume=self.resume, overwrite=self.overwrite)
         table = make_table("proposal", "from", "moved inputs", "log e-value", "accepted")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from invariantnet.app.cli.output import parse_shape, parse_size, show_text, starting
+from invariantnet.app.cli.output import parse_names, parse_shape, parse_size, show_text, starting
 from invariantnet.choices import Color, Method, Placement, Pool, Precision, Task, Uncertainty
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class Fit:
     """How the images of a folder are read."""
     label: str | None = None
     """Name of the label column of a .csv; by default label, class, target or y."""
+    without: str = ""
+    """Names of columns of a .csv that are no inputs, such as id,name."""
     json: bool = False
     """Print the record as JSON instead of a table."""
 
@@ -119,8 +121,8 @@ class Fit:
             from invariantnet.training.distributed import launch_processes
 
         shape = parse_shape(self.shape) if self.shape is not None else None
-        reading = Reading(shape, parse_size(self.size), self.color, self.label)
-        names = tuple(name.strip() for name in self.symmetries.split(",") if name.strip())
+        reading = Reading(shape, parse_size(self.size), self.color, self.label, parse_names(self.without))
+        names = parse_names(self.symmetries)
         settings = Settings(
             data=self.data,
             symmetries=names[0] if names in (("auto",), ("discover",)) else names,

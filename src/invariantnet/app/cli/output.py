@@ -19,6 +19,18 @@ PIPE_WIDTH = 140
 """Characters of a line where standard output is no terminal: as many as the widest table needs."""
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Read names that commas separate.
+
+    Args:
+        text: What was typed.
+
+    Returns:
+        The names, without those that are empty.
+    """
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def parse_size(text: str | None) -> tuple[int, int] | None:
     """Read a height and a width, such as `32,32`.
 

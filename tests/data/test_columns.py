@@ -1,0 +1,27 @@
+"""Which columns of a table are inputs."""
+
+import numpy as np
+import pytest
+
+from invariantnet import data as datasets
+from invariantnet.data.tables import row_numbers
+
+
+def test_columns_that_are_no_inputs_are_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("id,name,a,label\n1,Ann,0.5,x\n2,Bob,0.7,y\n")
+    data = datasets.load(tmp_path / "t.csv", without=["id", "name"])
+    assert data.columns == ("a",)
+    np.testing.assert_array_equal(data.x_train, np.float32([[0.5], [0.7]]))
+    with pytest.raises(ValueError, match="no column 'age' to leave out: correct without"):
+        datasets.load(tmp_path / "t.csv", without=["age"])
+    with pytest.raises(ValueError, match="no column is left to be an input: leave fewer out"):
+        datasets.load(tmp_path / "t.csv", without=["id", "name", "a"])
+    with pytest.raises(ValueError, match="without does not apply to digits: leave it out"):
+        datasets.load("digits", without=["id"])
+
+
+def test_columns_that_count_rows_are_known_from_others(tmp_path):
+    lines = [f"{7 + i},{i % 3},{2 * i},{-i},{'xy'[i % 2]}" for i in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,a,b,c,label", *lines]))
+    assert row_numbers(datasets.load(tmp_path / "t.csv")) == ("id",)
+    assert row_numbers(datasets.load("digits")) == ()
