@@ -1,5 +1,6 @@
 """Generators as users pass them: lists, arrays or tensors."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,18 @@ def given_indices(generators: Any) -> Indices:
     if not np.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"generators must hold integers, not {indices.dtype}: pass index arrays.")
     return indices.astype(np.int64)
+
+
+def warn_if_counted_from_one(indices: Indices) -> None:
+    """Warn about index arrays of 1 to n in an order that moves inputs: n stands for the negative of input 0."""
+    dim = indices.shape[1]
+    counted = (np.sort(indices, axis=1) == np.arange(1, dim + 1)).all(axis=1)
+    if dim > 2 and (counted & (indices % dim != np.arange(dim)).any(axis=1)).any():
+        warnings.warn(
+            f"in an index array of {dim} inputs, {dim} stands for the negative of input 0: subtract 1 if you count "
+            "inputs from 1.",
+            stacklevel=3,
+        )
 
 
 def given_matrices(generators: Any) -> Matrices:

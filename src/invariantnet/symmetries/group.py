@@ -35,7 +35,7 @@ from invariantnet.symmetries._closure import (
     nearest_indices,
     random_products,
 )
-from invariantnet.symmetries._given import given_indices, given_matrices, to_numpy
+from invariantnet.symmetries._given import given_indices, given_matrices, to_numpy, warn_if_counted_from_one
 from invariantnet.symmetries._orbits import signed_orbits
 
 if TYPE_CHECKING:
@@ -96,6 +96,11 @@ class Group:
         """
         indices = given_indices(generators)
         check_indices(indices)
+        warn_if_counted_from_one(indices)
+        return cls._generated(indices, name, max_order)
+
+    @classmethod
+    def _generated(cls, indices: Indices, name: str, max_order: int | None) -> "Group":
         if max_order is None:
             return cls(name, indices)
         return cls(name, indices, known_elements=close_indices(indices, max_order, name))
@@ -120,7 +125,7 @@ class Group:
         matrices = given_matrices(generators)
         check_invertible(matrices)
         if are_signed_permutations(matrices):
-            return cls.from_permutations(matrices_to_indices(matrices), name, max_order=max_order)
+            return cls._generated(matrices_to_indices(matrices), name, max_order)
         for i, matrix in enumerate(matrices):
             check_finite_order(matrix, i, max_order)
         return cls(name, matrices, known_elements=close_matrices(matrices, max_order, name))
