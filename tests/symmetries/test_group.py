@@ -352,7 +352,7 @@ def test_what_is_no_element_is_in_no_group(name, dim):
 
 
 def test_index_arrays_that_seem_to_count_from_one_are_warned_about():
-    with pytest.warns(UserWarning, match="3 stands for the negative of input 0: subtract 1 if you count"):
+    with pytest.warns(UserWarning, match="3 stands for the negative of input 0: if you count inputs from 1"):
         Group.from_permutations([[2, 3, 1]])
     for harmless in ([[3, 1, 2]], [[2, 0, 4]], [[1, 2, 0]], [[1, 2]]):
         with warnings.catch_warnings():

@@ -27,8 +27,8 @@ def warn_if_counted_from_one(indices: Indices) -> None:
     counted = (np.sort(indices, axis=1) == np.arange(1, dim + 1)).all(axis=1)
     if dim > 2 and (counted & (indices % dim != np.arange(dim)).any(axis=1)).any():
         warnings.warn(
-            f"in an index array of {dim} inputs, {dim} stands for the negative of input 0: subtract 1 if you count "
-            "inputs from 1.",
+            f"in an index array of {dim} inputs, {dim} stands for the negative of input 0: if you count inputs "
+            "from 1, subtract 1.",
             stacklevel=3,
         )
 
