@@ -129,11 +129,17 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
     moved = [r for r in records if r.kind != "none"]
     still = [r for r in records if r.kind == "none"]
     exact = [r for r in records if r.exact]
+    kinds = {(r.task, r.kind, r.n) for r in records if r.task == "digits"}
+    rows = [[r.right for r in records if (r.task, r.kind, r.n) == kind] for kind in kinds]
+    enough = sum(10 * sum(row) >= 9 * len(row) for row in rows)
     return {
         "scrambled": Claim(
             f"The group behind scrambled digits was found exactly in {sum(r.right for r in moved)} of "
             f"{len(moved)} data sets; of {len(exact)} verdicts that call themselves exact, wrong: "
             f"{sum(not r.right for r in exact)}."
+        ),
+        "rows": Claim(
+            f"In {enough} of the {len(rows)} rows of 8×8 digits, at least nine in ten are right; asked: all."
         ),
         "unmoved": Claim(
             f"In digits that were not moved, a symmetry was claimed in {sum(r.found for r in still)} of "
