@@ -181,9 +181,12 @@ def test_a_finished_fit_is_not_trained_again(little, tmp_path, monkeypatch, capf
     fit(replace(LITTLE, n_jobs=2), tmp_path, resume=True)
     assert contents(tmp_path) == contents(little)
     assert "holds the finished run of these settings and data: nothing to train" in capfd.readouterr().err
-    for other in ({"seed": 1}, {"examples": 61}, {"hidden": 5}):
-        with pytest.raises(KeyboardInterrupt):
+    for other in ({"seed": 1}, {"examples": 61}, {"hidden": 5}, {"test_share": 0.3}):
+        named = next(iter(other)).replace("_", "-")
+        with pytest.raises(ValueError, match=rf"a finished run with other settings \(--{named}\): go on with the"):
             fit(replace(LITTLE, **other), tmp_path, resume=True)
+        with pytest.raises(KeyboardInterrupt):
+            fit(replace(LITTLE, **other), tmp_path, resume=True, overwrite=True)
         assert "can be resumed (other settings, data or version, or damaged)" in capfd.readouterr().err
     with pytest.raises(ValueError, match="holds a finished run: replace it with --overwrite"):
         fit(LITTLE, tmp_path)

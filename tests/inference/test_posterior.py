@@ -116,7 +116,8 @@ def test_the_table_of_a_posterior():
     assert posterior.log_bayes_factors == (-1.0, 0.0)
     assert lines[3].startswith("elements: ways in which a symmetry moves an input")
     assert "A nat is a factor of 2.7" in lines[4]
-    assert lines[5].startswith("≤: given up early")
+    assert lines[5].startswith("Probabilities allow for the luck of these examples and networks")
+    assert lines[6].startswith("≤: given up early")
     assert "race" not in repr(posterior), "the history of a race is long"
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         str(replace(posterior, orders=(1,)))
@@ -193,9 +194,18 @@ def test_a_notebook_shows_the_table():
 
 
 def test_an_open_verdict_lists_next_steps():
-    steps = posterior_with(0.2, 0.4, 0.4).next_steps
-    assert "symmetries=['rot90', 'd4'], or --symmetries rot90,d4" in steps[1]
+    open_verdict = posterior_with(0.2, 0.4, 0.4)
+    steps = open_verdict.next_steps
+    assert not any("compare only" in step for step in steps), "these two were all that was compared"
     assert any("tolerance=" in step for step in steps)
+    many = replace(
+        open_verdict,
+        names=("trivial", "rot90", "sign", "d4"),
+        orders=(1, 4, 2, 8),
+        probabilities=(0.1, 0.4, 0.1, 0.4),
+        log_evidence=(0.0,) * 4,
+    )
+    assert "symmetries=['rot90', 'd4'], or --symmetries rot90,d4" in many.next_steps[1]
     assert "quarter turns" in steps[-1]
     assert "no symmetry built in" in posterior_with(0.6, 0.4).next_steps[-1]
     assert not posterior_with(0.005, 0.995).next_steps, "nothing to do"

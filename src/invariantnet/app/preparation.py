@@ -22,6 +22,8 @@ from invariantnet.estimator.stored import Backbone
 from invariantnet.inference.models import models_for
 from invariantnet.nn import Pretrained
 
+FEWEST_REPEATS = 5
+"""Examples per class below which classes that are whole numbers are probably numbers."""
 SEEDS = 2**32
 """Number of seeds that numpy's generators take."""
 
@@ -87,10 +89,31 @@ def prepare(settings: Settings, reading: Reading = AS_IT_IS) -> Prepared:
     keep = np.random.default_rng(settings.seed).permutation(len(data.x_train))[: settings.examples]
     data = replace(data, x_train=data.x_train[keep], y_train=data.y_train[keep])
     known, test = Digests.of(data.x_train, data.y_train), fingerprint(data.x_test, data.y_test)
-    about = [package_version(), _deciding(settings), _trainings(backbone, data), known.whole, test]
+    about = [package_version(), deciding(settings), _trainings(backbone, data), known.whole, test]
     text = json.dumps([*about, data.shape, data.class_names], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Prepared(data, reading.label, row_numbers(found), known, digest, backbone)
+
+
+def say_if_classes_may_be_numbers(data: Dataset, settings: Settings, *, visible: bool) -> None:
+    """Say so if labels that are whole numbers, and hardly ever repeat, are taken for classes.
+
+    Args:
+        data: Examples to learn from.
+        settings: Whether the user said what labels are.
+        visible: Whether to say anything.
+    """
+    classes, examples = len(data.class_names), len(data.x_train)
+    if settings.task == "auto" and classes * FEWEST_REPEATS > examples and all(map(_is_whole, data.class_names)):
+        words = f"{classes} different whole numbers among {examples:,} labels are taken for classes"
+        say(f"{words}: if they are numbers to predict, pass --task numbers.", visible=visible)
+
+
+def _is_whole(name: str) -> bool:
+    try:
+        return float(name).is_integer()
+    except ValueError:
+        return False
 
 
 def say_row_numbers(columns: Sequence[str], *, visible: bool) -> None:
@@ -192,8 +215,15 @@ def with_test_set(data: Dataset, settings: Settings) -> Dataset:
     )
 
 
-def _deciding(settings: Settings) -> dict[str, Any]:
-    """The settings that decide results: neither the number of processes nor the name of a file does."""
+def deciding(settings: Settings) -> dict[str, Any]:
+    """List the settings that decide results: neither the number of processes nor the name of a file does.
+
+    Args:
+        settings: What the run is asked to do.
+
+    Returns:
+        Their values by name.
+    """
     return {name: value for name, value in asdict(settings).items() if name not in ("n_jobs", "device", "data")}
 
 

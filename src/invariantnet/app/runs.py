@@ -14,7 +14,16 @@ from torch import Tensor, nn
 
 from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
 from invariantnet._system.progress import working
-from invariantnet.app.preparation import AS_IT_IS, Prepared, Reading, make_estimator, prepare, say_row_numbers
+from invariantnet.app.preparation import (
+    AS_IT_IS,
+    Prepared,
+    Reading,
+    deciding,
+    make_estimator,
+    prepare,
+    say_if_classes_may_be_numbers,
+    say_row_numbers,
+)
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
 from invariantnet.app.unfinished import check_ours, say_nothing_to_resume
 from invariantnet.data.arrays import DiskArray, as_inputs
@@ -79,6 +88,7 @@ def fit(
     with working(f"reading {settings.data}", visible=visible):
         prepared = prepare(settings, reading)
     say_row_numbers(prepared.row_numbers, visible=visible)
+    say_if_classes_may_be_numbers(prepared.data, settings, visible=visible)
     work = out / UNFINISHED
     cache = FolderCache(work / prepared.digest, writes=not processes().rank)
     if processes().rank:
@@ -94,6 +104,8 @@ def fit(
         processes().wait()
         if not finished:
             if resume and not cache.folder.exists() and (work.exists() or (out / RUN).exists()):
+                if not overwrite:
+                    _refuse_other_settings(out, settings)
                 say_nothing_to_resume(out)
             return _fit(settings, prepared, out, cache)
         print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
@@ -131,6 +143,21 @@ def _holds_a_run(out: Path) -> bool:
         return (out / RUN).exists()
     except (OSError, ValueError):  # no path at all: a later check names the fault
         return False
+
+
+def _refuse_other_settings(out: Path, settings: Settings) -> None:
+    """Refuse to replace a finished run of other settings by going on with it."""
+    try:
+        record = read_run(out)
+    except (ValueError, OSError):  # damaged: nothing is lost by a new one
+        return
+    before, now = (deciding(s) for s in (record.settings if record else settings, settings))
+    if differing := [name.replace("_", "-") for name in now if now[name] != before[name]]:
+        named = ", ".join(f"--{name}" for name in differing)
+        raise ValueError(
+            f"{out} holds a finished run with other settings ({named}): go on with the same, pass another --out, "
+            "or replace it with --overwrite."
+        )
 
 
 def _is_finished(out: Path, cache: FolderCache, backbone: Backbone | None) -> bool:

@@ -10,11 +10,13 @@ gains nothing here. If functions without symmetry are drawn from these models, $
 that is close to symmetric by chance is as rare as the models say.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from jaxtyping import Float64, Int64
+from scipy.special import xlogy
 
 from invariantnet.discovery._laplace import evidence_of_classes, evidence_of_reals
 from invariantnet.discovery.chambers import chosen_copies
@@ -25,6 +27,7 @@ from invariantnet.discovery.predictors import (
     Labelled,
     PolynomialPredictor,
     candidates,
+    choose,
     monomials_of,
     standardise,
 )
@@ -219,6 +222,24 @@ def log_prob_of_left_out(
     if copies is not None:
         examples, symmetry = replace(examples, x=copies), nothing(symmetry.dim)
     return predictor.fit(symmetry, examples)[0].left_out
+
+
+def explained_by(generators: Indices, examples: Labelled) -> float:
+    """Share of the labels that predictions with a symmetry explain, each learned from all other examples.
+
+    Args:
+        generators: Index arrays, signs included.
+        examples: All examples.
+
+    Returns:
+        Of numbers, the share of their variance that a Gaussian of the same log probability leaves out; of classes,
+        the share of the log loss of their frequencies.
+    """
+    gained = float(log_prob_of_left_out(choose(examples), symmetry_of(generators), examples).mean())
+    if examples.classes is None:
+        return 1 - math.exp(-2 * gained - math.log(2 * math.pi * math.e * examples.y.var()))
+    frequencies = np.bincount(examples.y.astype(int)) / len(examples.y)
+    return 1 - gained / float(xlogy(frequencies, frequencies).sum())
 
 
 def relevance_of(examples: Labelled, predictor: AnyPredictor) -> Float64[np.ndarray, " dim"]:

@@ -60,6 +60,9 @@ class Discovery:
         judged: Number of labels that judged.
         alpha: Level of the tests.
         room: Whether a larger group may hold, because most inputs look like one of another orbit.
+        explained: Share of the labels that predictions with the group explain, each from all others; of numbers
+            their variance, of classes their log loss. None if it was not asked.
+        enough: Share from which on they tell one group from another.
     """
 
     group: Group
@@ -75,6 +78,8 @@ class Discovery:
     judged: int
     alpha: float
     room: bool = False
+    explained: float | None = None
+    enough: float = 0.0
 
     @property
     def generators(self) -> Int64[np.ndarray, "generators dim"]:
@@ -89,7 +94,12 @@ class Discovery:
     @property
     def exact(self) -> bool:
         """Whether the verdict calls the group exactly right."""
-        return self.found and self.exact_probability >= SURE and not self.room
+        return self.found and self.exact_probability >= SURE and not self.room and self.understood
+
+    @property
+    def understood(self) -> bool:
+        """Whether predictions explain enough of the labels to tell one group from another."""
+        return self.explained is None or self.explained >= self.enough
 
     @property
     def verdict(self) -> str:
@@ -102,6 +112,11 @@ class Discovery:
         words = [*self._something(), f"The group is {describe(self.group)}."]
         if self.exact and self.test == "all labels":
             words.append(f"It is exactly this group with probability {self.exact_probability:.3f}.")
+        elif not self.understood:
+            words.append(
+                f"It need not be this group: with it, predictions explain {self.explained:.0%} of the labels. Where "
+                "so much is left, averaging over a wrong group may predict better too. Pass more examples."
+            )
         elif self.exact:
             words.append(
                 f"Among the groups that were proposed, it is exactly this one with probability "
@@ -114,7 +129,7 @@ class Discovery:
             )
         else:
             words.append(
-                f"It need not be exactly this group (probability {self.exact_probability:.2f}): a similar one "
+                f"It is exactly this group with probability {self.exact_probability:.2f} only: a similar one "
                 "explains the data about as well."
             )
         if self.of_inputs:

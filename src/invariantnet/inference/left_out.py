@@ -43,7 +43,10 @@ def left_out_words(left_out: Sequence[str], favourite: str, beside: str | None) 
     if joins:
         listed.append(f"{', '.join(map(both_names, joins))}, which would take long on inputs of this size")
     if groups:
-        listed.append(f"{', '.join(map(both_names, groups))}, because no example lies where that would take it")
+        listed.append(
+            f"{', '.join(map(both_names, groups))}, because no example looks like one that was changed so, and "
+            "none could refute it"
+        )
     if ranges:
         listed.append(f"ranges of {', '.join(ranges)}")
     said = f"Not compared: {'; '.join(listed)}."

@@ -183,7 +183,9 @@ class Race:
         best = max(now.included, key=lambda k: total[k])
         # Frequencies of few labels in many classes predict worse than none at all.
         blind = (now.guess[: now.labels] * counts, now.background[: now.labels] * counts)
-        now.learned = all(has_learned(now.seen[best], guess) for guess in blind)
+        # Networks of few examples may lose more against a guess than those of most examples gain.
+        parts = (slice(None), self._labels(block))
+        now.learned = any(all(has_learned(now.seen[best][p], guess[p]) for guess in blind) for p in parts)
         now.luck = luck_of_kinds(contest, now, [self._labels(b) for b in self.blocks[: block.number + 1]])
         # Where nothing was learned, the data says nothing.
         now.probabilities = (

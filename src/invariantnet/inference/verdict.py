@@ -17,6 +17,8 @@ UNLIKELY = 0.05
 """Probability of all but two kinds of symmetry from which on leaving them out is advised."""
 NATS = "A nat is a factor of 2.7 in probability"
 """The unit of evidence, explained where it stands."""
+ALLOWING = "Probabilities allow for the luck of these examples and networks, so they differ by less."
+"""Why probabilities are closer to each other than evidence is."""
 
 
 def found(posterior: Comparison) -> str:
@@ -59,8 +61,8 @@ def next_steps(posterior: Comparison) -> tuple[str, ...]:
     """List what to do about an open verdict, the most useful first; nothing if there is nothing to do."""
     if not posterior.learned:
         return (
-            "check that every label belongs to its input: a shuffled column looks just like this",
             f"pass more examples: {posterior.examples:,} predictions were not enough to learn from",
+            "check that every label belongs to its input: a shuffled column looks just like this",
             "say what an input is, if images or sequences are stored as plain columns: input_shape=(28, 28) "
             "or --shape 28,28 lets convolutions compete",
             "pass a network of your own that suits such data, with backbone= or --backbone",
@@ -73,9 +75,10 @@ def next_steps(posterior: Comparison) -> tuple[str, ...]:
     steps = [_first_step(posterior)]
     if sum(p for _, p in _kinds(posterior)[2:]) >= UNLIKELY:
         asked = _worth_asking(posterior)
-        steps.append(
-            f"compare only what you think possible: symmetries={asked}, or --symmetries {','.join(asked)}"
-        )
+        if {kind for kind, _ in _kinds(posterior) if "+" not in kind} - {TRIVIAL, *asked}:
+            steps.append(
+                f"compare only what you think possible: symmetries={asked}, or --symmetries {','.join(asked)}"
+            )
     if established not in (None, favourite):
         steps.append(
             f"to build in {plain_name(established)} only, which is sure: "
@@ -121,8 +124,9 @@ def table(posterior: Comparison) -> str:
         shown = "–" if np.isnan(evidence) else f"{bound}{evidence:.1f}"
         lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}  {plain_name(name)}")
     if not np.isnan(posterior.log_evidence).any():
-        lines.append("elements: ways in which a symmetry moves an input, not moving it included.")
+        lines.append("elements: ways in which a symmetry moves an input; leaving it as it is counts as one.")
         lines.append(f"log evidence: of {posterior.examples:,} labels, in nats. {NATS}.")
+        lines.append(ALLOWING)
     if posterior.dropped:
         lines.append("≤: given up early, because it was too far behind; at most this.")
     lines.append(sentence(posterior))
@@ -193,6 +197,8 @@ def _remedy(posterior: Comparison) -> str:
 
 
 def _first_step(posterior: Comparison) -> str:
-    if more := _more(posterior, posterior.examples_needed) or _more(posterior, posterior.examples_at_best):
-        return f"label {more} more examples, and fit again"
+    if more := _more(posterior, posterior.examples_needed):
+        return f"label about {more} more examples, and fit again"
+    if more := _more(posterior, posterior.examples_at_best):
+        return f"label at least {more} more examples, and fit again"
     return "use either: both predict almost equally well, so for data like this it makes little difference"
