@@ -143,5 +143,5 @@ def test_no_group_is_called_exact_with_which_labels_are_hardly_explained():
     assert found.found
     assert found.explained < 0.5
     assert not found.exact
-    assert "It need not be this group: with it, predictions explain" in found.verdict
+    assert "It need not be this group: with it, predictions explain only 31% of the labels" in found.verdict
     assert replace(found, explained=0.9).exact

@@ -113,9 +113,10 @@ class Discovery:
         if self.exact and self.test == "all labels":
             words.append(f"It is exactly this group with probability {self.exact_probability:.3f}.")
         elif not self.understood:
+            share = f"{self.explained:.0%}"
             words.append(
-                f"It need not be this group: with it, predictions explain {self.explained:.0%} of the labels. Where "
-                "so much is left, averaging over a wrong group may predict better too. Pass more examples."
+                f"It need not be this group: with it, predictions explain only {share} of the labels. Where so much "
+                "is left, averaging over a wrong group may predict better too. Pass more examples."
             )
         elif self.exact:
             words.append(
