@@ -115,8 +115,8 @@ class Discovery:
         elif not self.understood:
             share = f"{self.explained:.0%}"
             words.append(
-                f"It need not be this group: with it, predictions explain only {share} of the labels. Where so much "
-                "is left, averaging over a wrong group may predict better too. Pass more examples."
+                f"It need not be this group: with it, predictions explain only {share} of the labels. Where so "
+                "much is left, averaging over a wrong group may predict better too. Pass more examples."
             )
         elif self.exact:
             words.append(
