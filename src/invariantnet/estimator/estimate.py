@@ -68,6 +68,8 @@ class Estimate:
             final += f", or {most} with {self.dearest}"
         open_verdict = f" ({duration(self.longest)} if the first examples do not decide)"
         longest = open_verdict if self.longest > 2 * self.comparison else ""
+        if self.symmetries > 1 and not longest:
+            longest = " (up to four times that if luck of networks leaves the verdict open)"
         models = f"{self.models} kinds of networks" if self.models > 1 else "one kind of network"
         shorter = " To shorten it, name fewer symmetries, or one backbone." if self.comparison > LONG else ""
         symmetries = f"{self.symmetries} symmetries" if self.symmetries > 1 else "one symmetry"

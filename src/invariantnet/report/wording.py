@@ -127,7 +127,9 @@ def invariance(model: ModelRecord) -> str:
         return f"mixes weight-sharing schemes, most of all {named}, so it is not exactly invariant,"
     if model.deviation is not None:
         changes = f"its predictions change by {model.deviation} (measured)"
-        return f"is nearly invariant to {named}: inside the range, {changes},"
+        numbers = model.learned.y_mean is not None
+        nearly = "nearly" if numbers or model.deviation.is_small else "only roughly"
+        return f"is {nearly} invariant to {named}: inside the range, {changes},"
     return f"is averaged over {SAMPLED} sampled elements of {named}, so it is nearly invariant to it,"
 
 

@@ -21,6 +21,10 @@ MOST_POSITIONS = 1000
 """Most positions to try in a range with several parameters; each one is a pass of the function over all inputs."""
 
 
+SMALL = 0.05
+"""Change of a typical probability up to which a function is called nearly invariant."""
+
+
 @dataclass(frozen=True)
 class Deviation:
     """The change of a function's outputs under the transformations of a range.
@@ -35,6 +39,11 @@ class Deviation:
     largest: float
     mean: float
     position: tuple[float, ...]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a typical probability changes by so little that few answers change."""
+        return self.mean <= SMALL
 
     def __str__(self) -> str:
         return f"{self.mean:.2g} for a typical input and {self.largest:.2g} at worst"

@@ -184,7 +184,10 @@ def _invariance(model: "ModelRecord") -> str:
     if model.exact:
         return f"invariant to {named}"
     if model.deviation is not None:
-        return f"nearly invariant to {named} (measured: probabilities change by {model.deviation})"
+        numbers = model.learned.y_mean is not None
+        nearly = "nearly" if numbers or model.deviation.is_small else "only roughly"
+        what = "predictions" if numbers else "probabilities"
+        return f"{nearly} invariant to {named} (measured: {what} change by {model.deviation})"
     return f"nearly invariant to {named}"
 
 
