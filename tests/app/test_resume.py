@@ -88,7 +88,7 @@ def interrupted(folder, how, after):
 
 
 @pytest.mark.parametrize(("how", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_an_interrupted_fit_goes_on_where_it_stopped(undisturbed, tmp_path, how, status):
+def test_an_interrupted_fit_goes_on_where_it_stopped(undisturbed, tmp_path, how, status, capfd):
     folder = tmp_path / "run"
     code, error = interrupted(folder, how, after=5)
     assert code == status
@@ -97,6 +97,7 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(undisturbed, tmp_path, how,
     finished = {p: p.stat().st_mtime_ns for p in (folder / "unfinished").rglob("*.safetensors")}
     assert len(finished) >= 5
     main([*SLOW, "--out", str(folder), "--resume"])
+    assert "results of the interrupted run are kept" in " ".join(capfd.readouterr().err.split())
     assert contents(folder) == undisturbed
 
 

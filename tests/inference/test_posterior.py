@@ -125,6 +125,14 @@ def test_the_table_of_a_posterior():
         posterior.over_schemes()
 
 
+def test_of_many_symmetries_the_table_shows_the_probable_ones():
+    names = ("trivial", *(f"g{k}" for k in range(9)))
+    probabilities = (0.0, 0.9, 0.0992, *[0.0001] * 6, 0.0002)
+    lines = str(SymmetryPosterior(names, (1, *[2] * 9), probabilities, (-9.0,) * 10, (0.0,) * 10, 10)).splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["trivial", "g0", "g1"]
+    assert lines[4] == "and 7 more, with probabilities below 0.001."
+
+
 @pytest.mark.parametrize(
     ("best", "word"),
     [

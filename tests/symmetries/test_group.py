@@ -1,5 +1,4 @@
 import math
-import warnings
 from collections import defaultdict
 
 import numpy as np
@@ -349,15 +348,3 @@ def test_what_is_no_element_is_in_no_group(name, dim):
     assert np.arange(dim) in group
     for wrong in (np.arange(dim) + 0.4, np.zeros(dim, int), -np.arange(1, dim + 1), np.arange(dim) * 5):
         assert wrong not in group
-
-
-def test_index_arrays_that_seem_to_count_from_one_are_warned_about():
-    with pytest.warns(UserWarning, match="3 stands for the negative of input 0: if you count inputs from 1"):
-        Group.from_permutations([[2, 3, 1]])
-    for harmless in ([[3, 1, 2]], [[2, 0, 4]], [[1, 2, 0]], [[1, 2]]):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            Group.from_permutations(harmless)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Group.from_matrices([[[0, 1, 0], [0, 0, 1], [-1, 0, 0]]])

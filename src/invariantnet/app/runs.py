@@ -13,7 +13,7 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from invariantnet._system.files import locked, writable_folder, write_bytes, write_text
-from invariantnet._system.progress import working
+from invariantnet._system.progress import say, working
 from invariantnet.app.preparation import (
     AS_IT_IS,
     Prepared,
@@ -107,6 +107,11 @@ def fit(
                 if not overwrite:
                     _refuse_other_settings(out, settings)
                 say_nothing_to_resume(out)
+            if resume and cache.kept:
+                words = (
+                    f"Going on: {cache.kept:,} results of the interrupted run are kept, and their time is saved."
+                )
+                say(words, visible=visible)
             return _fit(settings, prepared, out, cache)
         print(f"{out} holds the finished run of these settings and data: nothing to train.", file=sys.stderr)
         return _close(out, prepared.own_backbone)

@@ -110,6 +110,9 @@ class Discovery:
         if not self.found:
             return [*self._nothing(), "There may still be one that these examples are too few to show."]
         words = [*self._something(), f"The group is {describe(self.group)}."]
+        dim = self.group.dim
+        if (self.generators >= dim).any():
+            words.append(f"It changes signs too: in a generator, an index of {dim} + i stands for minus input i.")
         if self.exact and self.test == "all labels":
             words.append(f"It is exactly this group with probability {self.exact_probability:.3f}.")
         elif not self.understood:

@@ -46,6 +46,11 @@ class FolderCache(ScoreCache):
         self.folder, self.writes = folder, writes
         self.read: dict[NetworkKey, BlockScore] = {}
 
+    @property
+    def kept(self) -> int:
+        """Number of files that earlier work left."""
+        return sum(1 for _ in self.folder.iterdir()) if self.folder.is_dir() else 0
+
     def __getitem__(self, key: NetworkKey) -> BlockScore:
         if key not in self.read:
             try:

@@ -15,6 +15,8 @@ MOST_ADVISED = 20
 """Times the present number of examples beyond which more of them are no advice."""
 UNLIKELY = 0.05
 """Probability of all but two kinds of symmetry from which on leaving them out is advised."""
+MOST_ROWS, SHOWN = 8, 0.001
+"""Symmetries of a table that are all shown; of more, those with this probability, and no symmetry."""
 NATS = "A nat is a factor of 2.7 in probability"
 """The unit of evidence, explained where it stands."""
 ALLOWING = "Probabilities allow for the luck of these examples and networks, so they differ by less."
@@ -117,12 +119,16 @@ def table(posterior: Comparison) -> str:
     """Show a small table, what its columns mean, the verdict, and the next steps."""
     width = max(len("symmetry"), *map(len, posterior.names))
     lines = [f"{'symmetry':{width}}  elements  probability  log evidence  in words"]
-    for name, order, p, evidence in zip(
-        posterior.names, posterior.orders, posterior.probabilities, posterior.log_evidence, strict=True
-    ):
+    rows = list(
+        zip(posterior.names, posterior.orders, posterior.probabilities, posterior.log_evidence, strict=True)
+    )
+    shown_rows = [row for row in rows if len(rows) <= MOST_ROWS or row[0] == TRIVIAL or row[2] >= SHOWN]
+    for name, order, p, evidence in shown_rows:
         bound = "≤ " if name in posterior.dropped else ""
         shown = "–" if np.isnan(evidence) else f"{bound}{evidence:.1f}"
         lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}  {plain_name(name)}")
+    if hidden := len(rows) - len(shown_rows):
+        lines.append(f"and {hidden} more, with probabilities below {SHOWN}.")
     if not np.isnan(posterior.log_evidence).any():
         lines.append("elements: ways in which a symmetry moves an input; leaving it as it is counts as one.")
         lines.append(f"log evidence: of {posterior.examples:,} labels, in nats. {NATS}.")
