@@ -26,7 +26,7 @@ def parse_names(text: str) -> tuple[str, ...]:
         text: What was typed.
 
     Returns:
-        The names, without those that are empty.
+        The names; empty ones are left out.
     """
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
