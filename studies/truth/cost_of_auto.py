@@ -123,8 +123,8 @@ def claims(records: Sequence[Record]) -> dict[str, Claim]:
     return {
         "ratio": Claim(
             f"With more than {FEW} examples the default takes {ratio:.2f} times the CPU time of its winner alone; "
-            f"at most {MOST_RATIO} was asked for. Where the winner is `auto`, its network cannot be asked for by name, "
-            f"and both are the same; without these sets it is {of_named:.2f} times."
+            f"at most {MOST_RATIO} was asked for. Where the winner is `auto`, its network cannot be asked for by "
+            f"name, and both are the same; without these sets it is {of_named:.2f} times."
         ),
         "small": Claim(
             f"The slowest verdict on at most {FEW} examples took {slowest:.1f} CPU seconds; at most "
