@@ -26,6 +26,6 @@ def test_a_page_has_at_most_five_megabytes(tmp_path, case):
     fit(settings, tmp_path / "run")
     page = (tmp_path / "run/report.html").read_text()
     assert len(page.encode()) < 5 * MEGABYTE
-    assert "data:image/png" in page
+    assert "data:image/" in page
     assert reason in page
     assert (tmp_path / "run/run.json").stat().st_size < MEGABYTE / 10

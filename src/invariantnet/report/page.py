@@ -26,7 +26,7 @@ from invariantnet.report.evaluation import (
     shown_symmetry,
 )
 from invariantnet.report.network_words import network_words, one_network
-from invariantnet.report.pictures import brightness, thumbnail
+from invariantnet.report.pictures import Frame
 from invariantnet.report.posterior_charts import (
     evidence_chart,
     laplace_chart,
@@ -200,13 +200,13 @@ def _calibration_chart(bins: tuple[CalibrationBin, ...]) -> Markup:
 
 def _examples(subject: Subject) -> list[list[_Copy]]:
     """For every example its copies, drawn with the same black and white."""
-    symmetry, shape = shown_symmetry(subject.estimator), subject.estimator.input_shape_
+    symmetry = shown_symmetry(subject.estimator)
     inputs = [shown_copies(symmetry, row[None]).numpy() for row in subject.inputs.examples]
-    low, high = brightness(*inputs)
+    frame = Frame.of(subject.estimator, *inputs)
     return [
         [
             _Copy(
-                picture=thumbnail(x, shape, low, high),
+                picture=frame.picture(x),
                 alt=f"{example.truth}, {'as it is' if i == 0 else f'copy {i}'}",
                 said=said,
                 baseline=other,
@@ -218,12 +218,12 @@ def _examples(subject: Subject) -> list[list[_Copy]]:
 
 
 def _doubtful(subject: Subject) -> list[_Doubtful]:
-    inputs, shape = subject.inputs.doubtful.numpy(), subject.estimator.input_shape_
-    low, high = brightness(inputs)
+    inputs = subject.inputs.doubtful.numpy()
+    frame = Frame.of(subject.estimator, inputs)
     numbers = not class_names(subject.estimator)
     return [
         _Doubtful(
-            picture=thumbnail(x, shape, low, high),
+            picture=frame.picture(x),
             said=doubt.said,
             truth=doubt.truth,
             doubt="" if numbers else _size_of(doubt),

@@ -136,29 +136,58 @@
   };
 
   const dim = data.shape.reduce((a, b) => a * b, 1);
-  const image = data.shape.length > 1;
-  const [height, width] = image ? data.shape.slice(-2) : [64, dim];
+  const pixels = data.drawn === "pixels";
+  const [height, width] = pixels ? data.shape.slice(-2) : [448, 448];
   const canvas = document.getElementById("input");
   canvas.width = width;
   canvas.height = height;
+  if (!pixels) canvas.style.imageRendering = "auto";
   const pen = canvas.getContext("2d");
-  const bright = (v) => 255 * Math.min(1, Math.max(0, (v - data.low) / (data.high - data.low)));
+  const features = data.low.length;
+  const share = (v, feature) => Math.min(1, Math.max(0, (v - data.low[feature]) / (data.high[feature] - data.low[feature])));
   let x = new Float32Array(dim);
   let before = null;
   let still = null;
 
+  const [ground, ...colours] = data.colours;
+  const drawn = {
+    pixels: () => {
+      const picture = pen.createImageData(width, height);
+      const coloured = data.shape.length === 3 && data.shape[0] === 3;
+      for (let i = 0; i < width * height; i++) {
+        const pixel = [0, 1, 2].map((c) => 255 * share(x[coloured ? c * width * height + i : i], 0));
+        picture.data.set([...pixel, 255], 4 * i);
+      }
+      pen.putImageData(picture, 0, 0);
+    },
+    bars: () => {
+      pen.fillStyle = colours[0];
+      x.forEach((v, i) => pen.fillRect((i * width) / dim, height * (1 - share(v, 0)), width / dim, height * share(v, 0)));
+    },
+    curves: () => {
+      const steps = dim / features;
+      pen.lineWidth = 4;
+      for (let feature = 0; feature < features; feature++) {
+        pen.strokeStyle = colours[feature % colours.length];
+        pen.beginPath();
+        for (let i = 0; i < steps; i++) pen.lineTo(4 + ((width - 8) * i) / Math.max(1, steps - 1), 4 + (height - 8) * (1 - share(x[i * features + feature], feature)));
+        pen.stroke();
+      }
+    },
+    points: () => {
+      pen.fillStyle = colours[0];
+      const numbers = data.shape[1];
+      for (let i = 0; i < dim; i += numbers) {
+        pen.beginPath();
+        pen.arc(12 + (width - 24) * share(x[i], 0), 12 + (height - 24) * (1 - share(x[i + 1], 0)), 12, 0, 2 * Math.PI);
+        pen.fill();
+      }
+    },
+  };
   const show = () => {
-    const picture = pen.createImageData(width, height);
-    const colours = data.shape.length === 3 && data.shape[0] === 3;
-    for (let i = 0; i < width * height; i++) {
-      const pixel = [0, 1, 2].map((c) => {
-        if (image) return bright(x[colours ? c * width * height + i : i]);
-        const level = 1 - Math.floor(i / width) / height;
-        return bright(x[i % width]) / 255 >= level ? 220 : 20;
-      });
-      picture.data.set([...pixel, 255], 4 * i);
-    }
-    pen.putImageData(picture, 0, 0);
+    pen.fillStyle = ground;
+    pen.fillRect(0, 0, width, height);
+    drawn[data.drawn]();
   };
   const digits = (v) => v.toLocaleString("en-US", {maximumSignificantDigits: 3});
   // Two digits of an error, and a number to the last of them, as in the rest of the page.
@@ -228,7 +257,7 @@
   const clear = document.getElementById("clear");
   if (clear) {
     clear.addEventListener("click", () => {
-      x = new Float32Array(dim).fill(data.low);
+      x = new Float32Array(dim).fill(data.low[0]);
       settle();
       update(false);
     });
@@ -241,7 +270,7 @@
       for (let row = 0; row < height; row++) {
         for (let column = 0; column < width; column++) {
           const far = Math.hypot(column + 0.5 - u, row + 0.5 - v);
-          const ink = data.low + (data.high - data.low) * Math.min(1, Math.max(0, 1.5 - far / reach));
+          const ink = data.low[0] + (data.high[0] - data.low[0]) * Math.min(1, Math.max(0, 1.5 - far / reach));
           x[row * width + column] = Math.max(x[row * width + column], ink);
         }
       }

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from invariantnet.estimator import InvariantRegressor
 from invariantnet.report.answers import Estimator, class_names
+from invariantnet.report.pictures import COLOURS, GROUND, Frame
 from invariantnet.report.program import LeftOutError, packed, program
 from invariantnet.report.warps import Slider, sliders
 from invariantnet.symmetries.catalogue import CATALOGUE
@@ -66,18 +67,20 @@ def try_it(clf: Estimator, baseline: nn.Module | None, inputs: Tensor, names: li
     room = LARGEST - 16 * (inputs.numel() + len(moves) * clf.n_features_in_) // 3
     networks = _programs(clf, baseline, room)
     along = sliders(clf)
-    low, high = float(inputs.min()), float(inputs.max())
+    frame = Frame.of(clf, inputs.numpy())
     return TryIt(
         inputs=tuple(names),
         moves=tuple(name for name, _ in moves),
-        draws=len(clf.input_shape_) == 2,
+        draws=frame.kind == "pixels" and len(clf.input_shape_) == 2,
         sliders=tuple(along),
         networks=tuple(networks),
         data={
             "shape": list(clf.input_shape_),
             "classes": class_names(clf),
-            "low": low,
-            "high": max(high, low + 1e-6),
+            "drawn": frame.kind,
+            "colours": [GROUND, *COLOURS],
+            "low": frame.low.tolist(),
+            "high": frame.high.tolist(),
             "numbers": _units(clf),
             "networks": networks,
             "moves": [packed(index, "<i4") for _, index in moves],
