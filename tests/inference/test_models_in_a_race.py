@@ -1,10 +1,17 @@
 """Several models for each symmetry: how a race chooses among them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from problems import BRIEF, corner_problem, hypotheses, make_network
 from races import models_race, scripted
 
+from invariantnet.data.examples import Examples
+from invariantnet.inference import Evidence, gather_evidence
 from invariantnet.inference.bootstrap import bootstrap_probabilities
+from invariantnet.inference.hypotheses import Hypothesis
+from invariantnet.inference.scoring import Scorer
 
 
 def test_a_symmetry_is_as_probable_as_its_models_together():
@@ -61,3 +68,28 @@ def test_a_model_that_was_given_up_is_not_the_best_one():
 def test_a_single_candidate_is_raced_to_the_end_so_that_its_best_model_is_found():
     found = scripted(np.full((1, 1, 70), -1.0), names=("trivial",))
     assert found.examples == 70
+
+
+def test_after_the_first_block_only_the_best_model_of_a_symmetry_predicts_moved_inputs(monkeypatch):
+    """That of the newest block is told about."""
+    compared = [h for h in hypotheses("rot90") for _ in range(2)]
+    models = [replace(BRIEF, name="first"), replace(BRIEF, name="second")]
+    compared = [Hypothesis(h.symmetry, models[i % 2]) for i, h in enumerate(compared)]
+    score, tried = Scorer.score, []
+
+    def noted(self, entries, past, block, moved_by=()):
+        found = score(self, entries, past, block, moved_by)
+        for entry, one in zip(entries, found, strict=True):
+            assert bool(one.accuracy) is entry.tried
+            if entry.tried:
+                tried.append((len(past), entry.hypothesis, one))
+        return found
+
+    monkeypatch.setattr(Scorer, "score", noted)
+    x, y = corner_problem(120, 0, symmetric=True)
+    config = Evidence(n_networks=2, sure=0.0, first_block=30, growth=2.0, margin=np.inf)
+    found = gather_evidence(make_network, compared, Examples(x, y), config=config)
+    first, second = ([(h, s) for learned, h, s in tried if learned == n] for n in (30, 60))
+    assert [h for h, _ in first] == compared
+    assert [h.symmetry.name for h, _ in second] == ["trivial", "rot90"]
+    assert [price.accuracy for price in found.prices] == [s.accuracy for _, s in second]

@@ -58,19 +58,19 @@ def test_the_strain_is_the_growth_of_the_loss_of_a_network_that_knows_its_inputs
     assert strain(guess / 2, guess / 2) == np.inf, "of a network that knows little, nothing follows"
 
 
-def test_first_networks_are_tried_on_moved_inputs():
+def test_networks_are_tried_on_moved_inputs_if_they_are_asked_for():
     x, y = corner_problem(60, 0, symmetric=True)
     past, block = Examples(x[:40], y[:40]), Examples(x[40:], y[40:])
     turns, plain = (inv.symmetry(name, shape=(3, 3)) for name in ("rotation:20", "trivial"))
 
-    def tried(network, moved):
+    def tried(asked, moved):
         judge = Scorer(make_network, Categorical(), 0.0, moved, [turns])
-        (score,) = judge.score([Entry(Hypothesis(plain, BRIEF), network, 0)], past, block)
-        return set(score.strain)
+        (score,) = judge.score([Entry(Hypothesis(plain, BRIEF), 0, 0, asked)], past, block, [plain])
+        return set(score.strain), set(score.accuracy)
 
-    assert tried(0, predict_moved) == {"rotation:20"}
-    assert tried(1, predict_moved) == set()
-    assert tried(0, lambda *_: None) == set()
+    assert tried(True, predict_moved) == ({"rotation:20"}, {"trivial"})
+    assert tried(False, predict_moved) == (set(), set())
+    assert tried(True, lambda *_: None)[0] == set()
 
 
 def test_accuracies_on_moved_inputs_are_the_same_whether_or_not_the_network_is_known_to_be_invariant(monkeypatch):

@@ -14,6 +14,7 @@ from invariantnet.inference.lattice import at_least
 from invariantnet.inference.posterior import SymmetryPosterior
 from invariantnet.inference.prices import prices
 from invariantnet.inference.range_posterior import Spread, range_posteriors
+from invariantnet.inference.scoring import BlockScore
 from invariantnet.inference.standings import Contest, Standings
 from invariantnet.symmetries.catalogue import TRIVIAL
 from invariantnet.symmetries.ranges import AnySymmetry
@@ -52,7 +53,8 @@ def answer(
     bounded, pointwise = now.bounded, _pointwise(now, best)
     begun = [start for start in starts if start < now.labels]
     dropped = {k: n for k, n in enumerate(predicted) if n < now.labels}
-    accuracy = {s: now.accuracy[_scored(now, contest.members[s], k)] for s, k in enumerate(best)}
+    tried = [_tried(now, ours, k) for ours, k in zip(contest.members, best, strict=True)]
+    accuracy = {s: score.accuracy for s, score in enumerate(tried)}
     spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
     probabilities = now.stages[-1].probabilities
     log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
@@ -82,7 +84,7 @@ def answer(
         ranges=range_posteriors(
             contest.symmetries, list(probabilities.values()), log_evidence, _rungs(contest, now, best)
         ),
-        strain=now.strain.get(best[int(np.argmax(list(probabilities.values())))], {}),
+        strain=tried[int(np.argmax(list(probabilities.values())))].strain,
         pointwise=pointwise[:, :shared],
         counts=now.counts[:shared],
     )
@@ -202,9 +204,9 @@ def _predicted(now: Standings, ours: Sequence[int]) -> int:
     return max(now.drops[k].labels if k in now.drops else now.labels for k in kept)
 
 
-def _scored(now: Standings, ours: Sequence[int], best: int) -> int:
-    """The best model of a symmetry, or any other whose accuracies were measured."""
-    return best if best in now.accuracy else next(k for k in ours if k in now.accuracy)
+def _tried(now: Standings, ours: Sequence[int], best: int) -> BlockScore:
+    """The last score on moved inputs of the best model of a symmetry, or of one that was ahead before."""
+    return now.tried[best if best in now.tried else next(k for k in ours if k in now.tried)]
 
 
 def _by_class(
@@ -223,13 +225,14 @@ def _moved(
     contest: Contest, now: Standings, starts: Sequence[int]
 ) -> tuple[Mapping[str, Float[np.ndarray, " shown"]], int]:
     """How the best network without symmetry predicted moved inputs, and the number of their first label."""
-    plain = [k for k, h in enumerate(contest.hypotheses) if h.symmetry.name == TRIVIAL and now.moved.get(k)]
+    known = {k: score.moved for k, score in now.tried.items() if score.moved}
+    plain = [k for k in known if contest.hypotheses[k].symmetry.name == TRIVIAL]
     if not plain:
         return {}, 0
     # A dropped model has seen less, so the model that predicted the most labels comes first.
     until = {k: now.drops[k].labels if k in now.drops else now.labels for k in plain}
     best = max(plain, key=lambda k: (until[k], now.seen[k].sum()))
-    return now.moved[best], max(start for start in starts if start < until[best])
+    return known[best], max(start for start in starts if start < until[best])
 
 
 def _refuted_by(

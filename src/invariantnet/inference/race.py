@@ -305,20 +305,21 @@ class Race:
         compared = self.contest.hypotheses
         at_once = [k for k in hypotheses if self.heats.second_costs_little(compared[k], block.start)]
         others = [self._key(k, network, block) for k in at_once for network in range(1, self.now.networks)]
-        self._train(block, [self._key(k, 0, block) for k in hypotheses] + others)
-        for k in hypotheses:
-            score = self.cache[self._key(k, 0, block)]
+        firsts = {k: self._key(k, 0, block) for k in hypotheses}
+        tried = [firsts[k] for k in self.now.leading(self.contest, hypotheses)]
+        self._train(block, [*firsts.values(), *others], tried)
+        found = {k: self.cache[key] for k, key in firsts.items()}
+        for k, score in found.items():
             self.now.scores[k, :, self._labels(block)] = score.log_likelihood
-            self.now.accuracy[k], self.now.moved[k] = score.accuracy, score.moved
-            self.now.strain[k] = score.strain
+        self.now.note_tried(self.contest, found)
 
-    def _train(self, block: Block, keys: Sequence[NetworkKey]) -> None:
-        """Train the networks whose scores of a block the cache lacks, heat by heat."""
+    def _train(self, block: Block, keys: Sequence[NetworkKey], tried: Collection[NetworkKey] = ()) -> None:
+        """Train the networks whose scores of a block the cache lacks, heat by heat; some are tried by moves."""
         past, here = self._split(block)
         missing = [heat for heat in self.heats.plan(keys, len(past)) if any(key not in self.cache for key in heat)]
         finished = joblib.Parallel(n_jobs=self.config.n_jobs, return_as="generator")(
             joblib.delayed(watched(self.scorer.score))(
-                [self._entry(key) for key in heat], past, here, self.contest.symmetries
+                [self._entry(key, key in tried) for key in heat], past, here, self.contest.symmetries
             )
             for heat in missing
         )
@@ -333,9 +334,9 @@ class Race:
             if self.progress:
                 self.progress.trained(key, alive, self.now.stages[-1].log_evidence if self.now.stages else {})
 
-    def _entry(self, key: NetworkKey) -> Entry:
+    def _entry(self, key: NetworkKey, tried: bool) -> Entry:
         seed = network_seed(self.seed, key.network, key.block)
-        return Entry(self.contest.hypotheses[self._index(key)], key.network, seed)
+        return Entry(self.contest.hypotheses[self._index(key)], key.network, seed, tried)
 
     def _missing(self, networks: int) -> list[NetworkKey]:
         """Every network that is not in the cache."""

@@ -41,11 +41,13 @@ class Entry:
         hypothesis: The symmetry and the model of the network.
         network: Its number among the networks of its hypothesis; decides what it is calibrated on.
         seed: Decides its start and the order of its examples.
+        tried: Whether it also predicts inputs that are moved.
     """
 
     hypothesis: Hypothesis
     network: int
     seed: int
+    tried: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class Scorer:
             entries: The networks of one heat.
             past: Examples to learn from, in random order.
             block: Examples to predict.
-            moved_by: Symmetries by which inputs of the block are moved to measure the accuracy of first networks.
+            moved_by: Symmetries by which inputs of the block are moved to measure the accuracy of networks.
 
         Returns:
             The score of each network.
@@ -105,7 +107,7 @@ class Scorer:
             self.likelihood,
         )
         return [
-            self._scored(entry, network, block, moved_by if entry.network == 0 else (), past)
+            self._scored(entry, network, block, moved_by if entry.tried else (), past)
             for entry, network in zip(entries, trained, strict=True)
         ]
 
@@ -135,7 +137,7 @@ class Scorer:
         }
         moved = {name: outputs for name, outputs in tried.items() if outputs is not None}
         likely = self.log_likelihood(outputs, block.y.cpu())
-        probes = {probe.name: probe for probe in (self.probes if entry.network == 0 else ())}
+        probes = {probe.name: probe for probe in (self.probes if entry.tried else ())}
         probed = {name: self.predict_moved(network, p, shown.x, self.likelihood) for name, p in probes.items()}
         losses = {
             name: -self.log_likelihood(calibrated(outputs), shown.y.cpu())

@@ -1,6 +1,6 @@
 """What is known while a race is run: scores, drops, and the posterior that follows from them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from invariantnet.inference.findings import Stage
 from invariantnet.inference.hypotheses import Hypothesis
 from invariantnet.inference.kinds import kind_of
 from invariantnet.inference.rules import Drop, Scored, with_bounds
+from invariantnet.inference.scoring import BlockScore
 from invariantnet.symmetries.ranges import AnySymmetry
 
 
@@ -104,12 +105,8 @@ class Standings:
     excluded: set[int] = field(default_factory=set)
     """Hypotheses whose model is hopeless even without symmetry: they count for no symmetry."""
     stages: list[Stage] = field(default_factory=list)
-    accuracy: dict[int, dict[str, float]] = field(default_factory=dict)
-    moved: dict[int, dict[str, Float[np.ndarray, " shown"]]] = field(default_factory=dict)
-    """Log probability of the first labels of the last block that a hypothesis without symmetry predicted, by what
-    moved their inputs."""
-    strain: dict[int, dict[str, float]] = field(default_factory=dict)
-    """By how much moving inputs by each probe raises the loss of a hypothesis in its last block."""
+    tried: dict[int, BlockScore] = field(default_factory=dict)
+    """The last score of each hypothesis that predicted moved inputs too: those that a posterior tells about."""
     affordable: list[bool] | None = None
     network_error: float | None = None
     """Per label; unknown until several networks have predicted a block."""
@@ -159,6 +156,18 @@ class Standings:
     def included(self) -> list[int]:
         """Indices of the hypotheses whose models are not excluded."""
         return [k for k in range(len(self.scores)) if k not in self.excluded]
+
+    def leading(self, contest: Contest, among: Sequence[int]) -> list[int]:
+        """The hypothesis of each symmetry that is ahead, the one that is told about; at first all of them."""
+        if not self.labels:
+            return list(among)
+        return [k for k in contest.best(self.seen.sum(1), among) if k is not None]
+
+    def note_tried(self, contest: Contest, scores: Mapping[int, BlockScore]) -> None:
+        """Keep the scores of hypotheses that predicted moved inputs, instead of older ones of their symmetries."""
+        for ours in contest.members:
+            if newest := {k: scores[k] for k in ours if k in scores and scores[k].accuracy}:
+                self.tried = {k: score for k, score in self.tried.items() if k not in ours} | newest
 
     def exclude(self, hypotheses: Sequence[int]) -> None:
         """Take hypotheses out of the comparison, as if they had never been in it."""
