@@ -8,6 +8,7 @@ import pytest
 
 from invariantnet.inference import SymmetryPosterior
 from invariantnet.inference.bootstrap import bootstrap_probabilities, mean_prediction
+from invariantnet.inference.by_class import Gain
 from invariantnet.inference.findings import Price
 from invariantnet.inference.hypotheses import with_joins
 from invariantnet.inference.lattice import at_least
@@ -184,6 +185,40 @@ def test_an_open_verdict_says_what_would_settle_it(needed, at_best, said):
     step = replace(posterior_with(0.45, 0.55), **known).next_steps[0]
     assert step.startswith("use either" if said == "hardly" else "label ")
     assert said not in replace(posterior_with(0.05, 0.95), **known).verdict
+
+
+def test_advice_agrees_with_the_network_that_was_built_with_a_tolerance():
+    prices = tuple(Price(name, k, loss, {}) for name, k, loss in (("trivial", 1, 0.0), ("rot90", 4, 0.01)))
+    open_verdict = replace(posterior_with(0.55, 0.45), prices=prices)
+    assert open_verdict.built_in == "trivial"
+    assert "no symmetry built in" in open_verdict.next_steps[-1]
+    tolerated = replace(open_verdict, tolerance=0.02)
+    assert tolerated.built_in == "rot90"
+    assert tolerated.next_steps[-1].endswith("the largest symmetry within the tolerance, quarter turns")
+    assert not any("pass tolerance" in step for step in tolerated.next_steps)
+
+
+def test_an_open_verdict_without_evidence_builds_in_nothing_and_names_the_method_that_tells_more():
+    unknown = (float("nan"),) * 2
+    learned_pi = replace(posterior_with(0.45, 0.55), log_evidence=unknown, log_evidence_spread=unknown)
+    assert learned_pi.built_in == "trivial"
+    assert "method='evidence'" in learned_pi.next_steps[0]
+    assert not any("use either" in step for step in learned_pi.next_steps)
+    assert replace(learned_pi, probabilities=(0.05, 0.95)).built_in == "rot90"
+
+
+def test_only_classes_that_refute_a_symmetry_are_said_to():
+    gains = [Gain("rot90", part, -0.5 if part == "a" else 0.0, 0.01, 100) for part in "abcdefgh"]
+    worse = replace(posterior_with(0.6, 0.4), by_class=tuple(gains))
+    assert "with which a is predicted worse" in worse.verdict
+    assert "refuted" not in worse.verdict
+    assert "refuted by a" in replace(worse, refuted_by={"rot90": ("a",)}).verdict
+
+
+def test_the_table_says_why_no_symmetry_leads_with_less_evidence():
+    posterior = replace(posterior_with(0.51, 0.49), log_evidence=(-7.8, -6.3))
+    assert "beforehand it has ½" in str(posterior)
+    assert "beforehand it has ½" not in str(replace(posterior, log_evidence=(-6.3, -7.8)))
 
 
 def test_what_is_worth_asking_is_most_probable_alone_or_within_larger_ones():

@@ -55,7 +55,8 @@ class Fitter(FinalTrainer):
 
     def _fit_evidence(self, examples: Examples, seed: int, cache: ScoreCache | None) -> None:
         self._compare(self._unseen(examples), seed, cache)
-        self._train_final(self.posterior_.within(self.tolerance), examples, seed)
+        self.posterior_ = replace(self.posterior_, tolerance=self.tolerance)
+        self._train_final(self.posterior_.built_in, examples, seed)
 
     def _unseen(self, examples: Examples) -> Examples:
         """Examples that have not discovered the candidates; all if the user named them."""
@@ -189,7 +190,7 @@ class Fitter(FinalTrainer):
             )
         self.posterior_ = self._posterior_from(result.probabilities.tolist(), round(config.share * len(examples)))
         self.path_ = result.history.schemes
-        self._train_final(self.posterior_.favourite, examples, seed)
+        self._train_final(self.posterior_.built_in, examples, seed)
 
     def _make_mixture(self) -> Symmetrized:
         """One untrained network, averaged over all candidates."""

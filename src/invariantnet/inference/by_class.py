@@ -96,11 +96,11 @@ def gains_by_class(
 
 
 def deciding_classes(gains: Sequence[Gain], symmetry: str) -> list[str]:
-    """Name the classes that refute a symmetry, if few of them do.
+    """Name the classes that are predicted worse with a symmetry, if few of them are.
 
     Args:
         gains: What each symmetry gains in each class.
-        symmetry: The refuted symmetry.
+        symmetry: The symmetry.
 
     Returns:
         Classes that make most of the loss, the worst first; empty unless they are few and clearly lose.

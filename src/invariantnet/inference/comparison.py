@@ -65,6 +65,8 @@ class Comparison:
     """Laplace's approximation of the log marginal likelihood, if a second opinion was asked for."""
     ranges: dict[str, RangePosterior] = field(default_factory=dict)
     """How far each family of ranges reaches, by its name."""
+    tolerance: float = 0.0
+    """Nats per example that the symmetry of the network may cost."""
     left_out: tuple[str, ...] = ()
     """What `auto` did not compare: costly joins of the favourite, groups that no example can refute, ranges."""
     strain: dict[str, float] = field(default_factory=dict, repr=False)
@@ -91,6 +93,21 @@ class Comparison:
             return self.favourite
         left = [k for k, n in enumerate(self.names) if n not in self.refuted_by and n not in self.dropped]
         return self.names[max(left, key=lambda k: self.log_evidence[k])] if left else TRIVIAL
+
+    @property
+    def built_in(self) -> str:
+        """The symmetry of the network: the accepted one, or the largest within the tolerance.
+
+        An open verdict without evidence builds in none: no network has predicted with each symmetry.
+        """
+        if not self.has_evidence and self.strength == "inconclusive":
+            return TRIVIAL
+        return self.within(self.tolerance)
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the networks of every symmetry predicted labels; else one network has learned π."""
+        return not np.isnan(self.log_evidence).any()
 
     @property
     def established(self) -> str | None:

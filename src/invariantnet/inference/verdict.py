@@ -22,6 +22,9 @@ NATS = "A nat is a factor of 2.7 in probability"
 ALLOWING = "Probabilities allow for the luck of these examples and networks, so they differ by less."
 """Why probabilities are closer to each other than evidence is."""
 
+PRIOR = "No symmetry leads although another has more evidence: beforehand it has ½, unless you pass a prior."
+"""Why the favourite may have less evidence than another."""
+
 
 def found(posterior: Comparison) -> str:
     """Name the most probable kind of symmetry, and say how far its ranges reach."""
@@ -73,6 +76,11 @@ def next_steps(posterior: Comparison) -> tuple[str, ...]:
         return _steps_if_partial(posterior)
     if posterior.strength != "inconclusive":
         return ()
+    if not posterior.has_evidence:
+        return (
+            "let networks of every symmetry predict, which tells more: method='evidence', or --method evidence",
+            _meanwhile(posterior),
+        )
     favourite, established = posterior.favourite, posterior.established
     steps = [_first_step(posterior)]
     if sum(p for _, p in _kinds(posterior)[2:]) >= UNLIKELY:
@@ -86,13 +94,21 @@ def next_steps(posterior: Comparison) -> tuple[str, ...]:
             f"to build in {plain_name(established)} only, which is sure: "
             f"symmetries=['{established}'], or --symmetries {established}"
         )
-    steps.append(
-        "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: this builds in "
-        "the largest symmetry that lowers the probability of right answers by at most about 2 %"
-    )
-    if favourite == TRIVIAL:
-        return (*steps, "meanwhile the network has no symmetry built in, which is safe")
-    return (*steps, f"meanwhile the network is invariant to the favourite, {plain_name(favourite)}")
+    if not posterior.tolerance:
+        steps.append(
+            "if inputs will come moved after training, pass tolerance=0.02, or --tolerance 0.02: this builds in "
+            "the largest symmetry that lowers the probability of right answers by at most about 2 %"
+        )
+    return (*steps, _meanwhile(posterior))
+
+
+def _meanwhile(posterior: Comparison) -> str:
+    """Say what the network is invariant to while the verdict is open."""
+    built_in = posterior.built_in
+    if built_in == TRIVIAL:
+        return "meanwhile the network has no symmetry built in, which is safe"
+    which = "the largest symmetry within the tolerance" if posterior.tolerance else "the favourite"
+    return f"meanwhile the network is invariant to {which}, {plain_name(built_in)}"
 
 
 def _steps_if_partial(posterior: Comparison) -> tuple[str, ...]:
@@ -129,11 +145,13 @@ def table(posterior: Comparison) -> str:
         lines.append(f"{name:{width}}  {count_words(order):>8}  {p:11.3f}  {shown:>12}  {plain_name(name)}")
     if hidden := len(rows) - len(shown_rows):
         lines.append(f"and {hidden} more, with probabilities below {SHOWN}.")
-    if not np.isnan(posterior.log_evidence).any():
+    if posterior.has_evidence:
         lines.append("elements: ways in which a symmetry moves an input; leaving it as it is counts as one.")
         lines.append(f"log evidence: of {posterior.examples:,} labels, in nats. {NATS}.")
         lines.append(ALLOWING)
-    if posterior.dropped:
+        if posterior.favourite == TRIVIAL and posterior.log_bayes_factors[posterior.names.index(TRIVIAL)] < 0:
+            lines.append(PRIOR)
+    if any(row[0] in posterior.dropped for row in shown_rows):
         lines.append("≤: given up early, because it was too far behind; at most this.")
     lines.append(sentence(posterior))
     if said := left_out(posterior):
@@ -177,11 +195,15 @@ def _losing(posterior: Comparison) -> str:
 
 
 def _refuting(posterior: Comparison, rival: str, favourite: str) -> str:
-    """Name the classes that speak against the next best symmetry, if few of them do."""
+    """Name the classes that refute the next best symmetry, or the few that lose most by it."""
     ordered = sorted(zip(posterior.probabilities, posterior.names, strict=True), key=lambda each: -each[0])
     best = next(name for _, name in ordered if kind_of(name) == rival)
+    if best in posterior.refuted_by:
+        return f", refuted by {' and '.join(posterior.refuted_by[best])}"
     named = deciding_classes(posterior.by_class, best) if favourite == TRIVIAL else []
-    return f", refuted by {' and '.join(named)}" if named else ""
+    return (
+        f", with which {' and '.join(named)} {'is' if len(named) == 1 else 'are'} predicted worse" if named else ""
+    )
 
 
 def _more(posterior: Comparison, needed: int | None) -> str:
@@ -195,6 +217,8 @@ def _more(posterior: Comparison, needed: int | None) -> str:
 
 def _remedy(posterior: Comparison) -> str:
     """Say what would settle an open verdict."""
+    if not posterior.has_evidence:
+        return "π that one network learns tells little"
     if more := _more(posterior, posterior.examples_needed):
         return f"about {more} more examples would probably settle it"
     if more := _more(posterior, posterior.examples_at_best):
