@@ -155,6 +155,23 @@ def test_a_fit_interrupted_after_its_training_does_not_train_again(
 
 
 @quick
+def test_what_an_interrupted_fit_has_left_is_not_removed_in_silence(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "fit_baseline", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fit(LITTLE, tmp_path)
+    left = sorted(tmp_path.rglob("*"))
+    for other in (LITTLE, replace(LITTLE, seed=1)):
+        with pytest.raises(
+            ValueError, match="an interrupted command: go on with --resume, begin anew with --over"
+        ):
+            fit(other, tmp_path)
+    assert sorted(tmp_path.rglob("*")) == left
+    fit(replace(LITTLE, seed=1), tmp_path, overwrite=True)
+    assert read_run(tmp_path).settings.seed == 1
+
+
+@quick
 def test_a_fit_hashes_its_data_once_and_writes_its_model_once(little, tmp_path, monkeypatch):
     hashed = []
     for module in (duplicates, fingerprint):

@@ -25,3 +25,17 @@ def test_columns_that_count_rows_are_known_from_others(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["id,a,b,c,label", *lines]))
     assert row_numbers(datasets.load(tmp_path / "t.csv")) == ("id",)
     assert row_numbers(datasets.load("digits")) == ()
+
+
+def test_one_word_among_measured_labels_is_a_slip_not_a_class(tmp_path):
+    rows = [f"{i % 5},{i / 7:.3f}" for i in range(1, 20)]
+    for word, why in (("n/a", "is a missing value"), ("ten", "is not a number, as most labels are")):
+        (tmp_path / "t.csv").write_text("\n".join(["a,price", *rows, f"3,{word}"]))
+        with pytest.raises(ValueError, match=f"line 21, column 'price': '{word}' {why}.*--task classes"):
+            datasets.load(tmp_path / "t.csv", label="price")
+    assert len(datasets.load(tmp_path / "t.csv", label="price", task="classes").class_names) == 20
+
+
+def test_words_beside_whole_numbers_are_classes(tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(["a,grade", *[f"{i},{i % 3}" for i in range(9)], "9,none"]))
+    assert datasets.load(tmp_path / "t.csv", label="grade").class_names == ("0", "1", "2", "none")

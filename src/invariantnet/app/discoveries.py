@@ -15,7 +15,7 @@ from invariantnet._system.progress import working
 from invariantnet._system.typed_json import from_json, to_json
 from invariantnet._system.words import package_version
 from invariantnet.app.preparation import Reading, say_row_numbers
-from invariantnet.app.unfinished import check_ours, say_nothing_to_resume
+from invariantnet.app.unfinished import check_not_interrupted, check_ours, say_nothing_to_resume
 from invariantnet.choices import Task
 from invariantnet.data import Dataset
 from invariantnet.data.fingerprint import fingerprint
@@ -119,6 +119,8 @@ def discover_data(
         if finished is not None and finished.digest == digest:
             print(f"{out} holds the finished search of these settings and data.", file=sys.stderr)
             return finished
+        if not (resume or overwrite):
+            check_not_interrupted(out, work)
         if work.exists() and not resume:
             shutil.rmtree(work)
         cache = FolderCache(work / digest)

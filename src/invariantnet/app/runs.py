@@ -25,7 +25,7 @@ from invariantnet.app.preparation import (
     say_row_numbers,
 )
 from invariantnet.app.record import DataRecord, RunRecord, Settings, read_run, write_run
-from invariantnet.app.unfinished import check_ours, say_nothing_to_resume
+from invariantnet.app.unfinished import check_not_interrupted, check_ours, say_nothing_to_resume
 from invariantnet.data.arrays import DiskArray, as_inputs
 from invariantnet.estimator import load_estimator
 from invariantnet.estimator.invariance import network_deviation
@@ -98,6 +98,8 @@ def fit(
     writable_folder(out)
     check_ours(work)
     with locked(out):
+        if not (resume or overwrite):
+            check_not_interrupted(out, work)
         if work.exists() and not resume:
             shutil.rmtree(work)
         finished = resume and _is_finished(out, cache, prepared.own_backbone)

@@ -20,6 +20,23 @@ def check_ours(work: Path) -> None:
         )
 
 
+def check_not_interrupted(out: Path, work: Path) -> None:
+    """Refuse to begin anew in silence where an interrupted command has left results.
+
+    Args:
+        out: Folder of the command.
+        work: Folder of its unfinished work, which need not exist.
+
+    Raises:
+        ValueError: If it holds any file.
+    """
+    if work.exists() and any(path.is_file() for path in work.rglob("*")):
+        raise ValueError(
+            f"{out} holds results of an interrupted command: go on with --resume, begin anew with --overwrite, or "
+            "pass another --out."
+        )
+
+
 def say_nothing_to_resume(out: Path) -> None:
     """Tell a user that asked to resume why the work starts anew."""
     reason = "other settings, data or version, or damaged"

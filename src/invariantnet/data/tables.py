@@ -209,8 +209,15 @@ class Table:
             if not any(map(_is_number, labels.tolist())):
                 raise self._fault(next(iter(self.rows)), position, "is not a number: use --task classes")
             return self.numbers([position])[:, 0]
-        if all(map(_is_number, labels.tolist())):
-            numbers = np.array([float(label) for label in labels])
+        known = [float(label) for label in labels.tolist() if _is_number(label)]
+        if task == "auto" and len(labels) / 2 < len(known) < len(labels) and have_fractions(np.array(known)):
+            line, label = next(
+                (k, label) for k, label in zip(self.rows, labels, strict=True) if not _is_number(label)
+            )
+            what = "a missing value" if self._is_missing(line, position) else "not a number, as most labels are"
+            raise self._fault(line, position, f"is {what}: fill it in, leave the line out, or use --task classes")
+        if len(known) == len(labels):
+            numbers = np.array(known)
             if have_fractions(numbers) and task == "auto":
                 return numbers
             whole = are_whole(numbers)

@@ -35,7 +35,7 @@ class Discover:
     resume: bool = False
     """Go on with an interrupted search of the same settings and data; what was scored is not repeated."""
     overwrite: bool = False
-    """Replace a finished search in the same folder."""
+    """Replace what the folder holds: a finished search, or what an interrupted one has left."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
     size: str | None = None

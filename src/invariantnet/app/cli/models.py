@@ -92,7 +92,7 @@ class Fit:
     resume: bool = False
     """Go on with an interrupted run of the same settings and data; what is finished is not repeated."""
     overwrite: bool = False
-    """Replace a finished run in the same folder."""
+    """Replace what the folder holds: a finished run, or what an interrupted one has left."""
     shape: str | None = None
     """Shape of one input, such as 28,28, for files that hold it flat."""
     size: str | None = None
