@@ -39,3 +39,12 @@ def test_one_word_among_measured_labels_is_a_slip_not_a_class(tmp_path):
 def test_words_beside_whole_numbers_are_classes(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["a,grade", *[f"{i},{i % 3}" for i in range(9)], "9,none"]))
     assert datasets.load(tmp_path / "t.csv", label="grade").class_names == ("0", "1", "2", "none")
+
+
+def test_new_rows_are_named_by_a_column_that_the_model_does_not_read(tmp_path):
+    (tmp_path / "new.csv").write_text("group,id,a,b,label\nx,p1,1,2,u\nx,p2,3,4,v\n")
+    found = datasets.load_inputs(tmp_path / "new.csv", shape=(2,), columns=("b", "a"))
+    assert list(found.names) == ["p1", "p2"], "groups repeat"
+    np.testing.assert_array_equal(found.x, np.float32([[2, 1], [4, 3]]))
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n3,4\n")
+    assert list(datasets.load_inputs(tmp_path / "new.csv", shape=(2,), columns=("a", "b")).names) == [0, 1]

@@ -139,6 +139,8 @@ PYTHON = {
     "labels that are NaN": lambda: classifier().fit(X, np.full(N, np.nan)),
     "labels that are fractions": lambda: classifier().fit(X, RNG.random(N)),
     "no labels": lambda: classifier().fit(X, None),
+    "words to predict as numbers": lambda: inv.InvariantRegressor(["sign"]).fit(X.reshape(N, -1), np.full(N, "a")),
+    "permutations of two lengths": lambda: inv.Group.from_permutations([[1, 2, 0], [1, 0]]),
     "one class": lambda: classifier().fit(X, np.zeros(N)),
     "negative weights": lambda: classifier().fit(X, Y, -np.ones(N)),
     "weights that are NaN": lambda: classifier().fit(X, Y, np.full(N, np.nan)),

@@ -68,7 +68,7 @@ class NewInputs:
     """Inputs to predict.
 
     Args:
-        names: A name for every input: its number, or the path of its image.
+        names: A name for every input: its number, its identifier in a table, or the path of its image.
         x: The inputs, flat.
         labels: Their labels as the source has them, if it has any.
     """

@@ -4,7 +4,7 @@ Every fault is a ValueError that names the file, the line, the column and the re
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def read_csv_inputs(
         columns: Names of the columns to read, in this order; None reads all but the label.
 
     Returns:
-        The inputs, with labels if there are any.
+        The inputs, with labels if there are any; named by a column that is not read, if its cells all differ.
 
     Raises:
         ValueError: The file is no such table.
@@ -123,8 +123,8 @@ def read_csv_inputs(
         positions = [table.names.index(name) for name in columns]
     x = to_inputs(path, "x", table.numbers(positions), shape)
     known = position is not None and position not in positions
-    cells = [row[position].strip() for row in table.rows.values()] if known and position is not None else [""]
-    return NewInputs(range(len(x)), x, np.array(cells) if all(cells) else None)
+    cells = table.cells(position) if known and position is not None else [""]
+    return NewInputs(table.row_names({*positions, position}), x, np.array(cells) if all(cells) else None)
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,15 @@ class Table:
                 )
         return cls(path, tuple(names), rows)
 
+    def cells(self, position: int) -> list[str]:
+        """The cells of a column."""
+        return [row[position].strip() for row in self.rows.values()]
+
+    def row_names(self, used: Collection[int | None]) -> Sequence[str | int]:
+        """Names of the lines: the first other column whose cells all differ, such as an identifier; or numbers."""
+        others = (self.cells(j) for j in range(len(self.names)) if j not in used)
+        return next((c for c in others if all(c) and len(set(c)) == len(c)), range(len(self.rows)))
+
     def label_position(self, label: str | None) -> int | None:
         """Position of the column with this name, or with one of the usual names; None if there is none."""
         wanted = (label,) if label else LABEL_COLUMNS
@@ -198,7 +207,7 @@ class Table:
         Returns:
             One label per line.
         """
-        labels = np.array([row[position].strip() for row in self.rows.values()])
+        labels = np.array(self.cells(position))
         for line, label in zip(self.rows, labels.tolist(), strict=True):
             if not label:
                 raise ValueError(

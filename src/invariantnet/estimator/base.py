@@ -164,6 +164,8 @@ class InvariantEstimator(Fitter):
     def compare(self, X: Any, y: Any, sample_weight: Any = None) -> SymmetryPosterior:
         """Find the symmetry, and train no final network: only the verdict.
 
+        A network of an earlier `fit` is forgotten; compare with a `sklearn.base.clone` to keep it.
+
         Args:
             X: Inputs.
             y: Targets.

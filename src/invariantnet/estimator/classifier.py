@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from invariantnet import metrics
+from invariantnet.data.conversion import have_fractions
 from invariantnet.estimator.base import InvariantEstimator
 from invariantnet.estimator.onnx import Deployed
 from invariantnet.estimator.validation import as_column
@@ -136,6 +137,10 @@ class InvariantClassifier(ClassifierMixin, InvariantEstimator):  # type: ignore[
         labels = as_column(y, examples)
         if labels.dtype.kind == "S":
             raise ValueError("y holds bytes, not texts: pass y.astype(str).")
+        if have_fractions(labels):
+            raise ValueError(
+                "Unknown label type: numbers with fractions are no classes: use InvariantRegressor, or round them."
+            )
         try:
             check_classification_targets(labels)
             self.classes_, codes = np.unique(labels, return_inverse=True)

@@ -104,6 +104,10 @@ def as_column(y: Any, examples: int) -> np.ndarray:
 def as_numbers(y: Any, examples: int) -> np.ndarray:
     """One finite number per input, or a row of several."""
     values = as_numpy(y) if isinstance(y, Tensor) else np.asarray(y)
+    try:
+        values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y holds words, not numbers: use InvariantClassifier, or encode them.") from None
     if values.ndim != 2 or values.shape[1] < 2:
         return as_column(y, examples)
     if len(values) != examples:

@@ -138,7 +138,7 @@ def table(posterior: Comparison) -> str:
     rows = list(
         zip(posterior.names, posterior.orders, posterior.probabilities, posterior.log_evidence, strict=True)
     )
-    shown_rows = [row for row in rows if len(rows) <= MOST_ROWS or row[0] == TRIVIAL or row[2] >= SHOWN]
+    shown_rows = [row for row in rows if len(rows) <= MOST_ROWS or row[0] == TRIVIAL or round(row[2], 3) >= SHOWN]
     for name, order, p, evidence in shown_rows:
         bound = "≤ " if name in posterior.dropped else ""
         shown = "–" if np.isnan(evidence) else f"{bound}{evidence:.1f}"

@@ -176,8 +176,11 @@ def _scores_moved(
 
 
 def shown_symmetry(estimator: Estimator) -> AnySymmetry:
-    """The symmetry whose copies are shown: the chosen one, or the largest candidate if none was chosen."""
-    return estimator.symmetry_ if estimator.symmetry_.copies > 1 else estimator.candidates_[-1]
+    """The symmetry whose copies are shown: the chosen one, or the most probable other if none was chosen."""
+    if estimator.symmetry_.copies > 1 or len(estimator.candidates_) == 1:
+        return estimator.symmetry_
+    found = dict(zip(estimator.posterior_.names, estimator.posterior_.probabilities, strict=True))
+    return max((s for s in estimator.candidates_ if s.copies > 1), key=lambda s: found[s.name])
 
 
 def shown_copies(symmetry: AnySymmetry, x: Tensor) -> Tensor:

@@ -11,7 +11,10 @@ from invariantnet.symmetries._closure import Indices, Matrices
 
 def given_indices(generators: Any) -> Indices:
     """Read index arrays; raise a ValueError if there are none."""
-    indices = np.array(to_numpy(generators))
+    try:
+        indices = np.array(to_numpy(generators))
+    except ValueError:
+        raise ValueError("the index arrays are not equally long: pass one index per input in each.") from None
     if indices.ndim != 2 or indices.size == 0:
         raise ValueError(
             f"generators of shape {indices.shape} are not a list of index arrays: pass n arrays of length D."

@@ -36,7 +36,7 @@ def both_names(name: str) -> str:
         ('quarter turns (rot90)', 'no symmetry', 'swap')
     """
     plain = plain_name(name)
-    return plain if plain == name or name == TRIVIAL else f"{plain} ({name})"
+    return plain if plain == " and ".join(name.split("+")) or name == TRIVIAL else f"{plain} ({name})"
 
 
 def plain_hypothesis(name: str) -> str:

@@ -30,6 +30,9 @@ REMEDIES = {
 }
 """What to do before trying again, by the system's error."""
 
+MISSING = "Missing from "
+"""Beginning of a complaint about arguments that are missing."""
+
 MEANT = "Perhaps you meant:"
 """Line of a complaint below which options are named."""
 
@@ -108,8 +111,16 @@ def _parse(commands: Any, program: str, about: str, arguments: Sequence[str] | N
             raise
         # tyro frames its complaint in a box: the fault, a rule, and perhaps what was meant.
         lines = [line.strip("│ ") for line in complaint.getvalue().splitlines()[1:]]
-        said = list(itertools.takewhile(lambda line: not line.startswith(("─", "╰")), lines))
+        lines = list(itertools.dropwhile(_is_rule, lines))
+        said = list(itertools.takewhile(lambda line: not _is_rule(line), lines))
+        if said[0].startswith(MISSING):  # with the help of each argument, which --help shows as well
+            said = [said[0], " and ".join(line for line in said[1:] if line.isupper())]
         raise ValueError(f"{' '.join(said).rstrip('.')}: {_remedy(lines, program)}.") from None
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line of a box is part of its frame, on a terminal of any encoding."""
+    return set(line) <= set("─-╰╯ ")
 
 
 def _remedy(lines: Sequence[str], program: str) -> str:
@@ -119,4 +130,5 @@ def _remedy(lines: Sequence[str], program: str) -> str:
     if commands:
         return f"{program} is followed by one of {commands}"
     meant = f"perhaps you meant {' or '.join(options)}; " if MEANT in lines and options else ""
-    return f"{meant}see {program} --help"
+    helped = next((line for line in lines if line.startswith(program) and line.endswith(" --help")), None)
+    return f"{meant}see {helped or f'{program} --help'}"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -18,7 +19,7 @@ class Discover:
     - `invariantnet discover table.csv --label species`
     """
 
-    data: tyro.conf.Positional[str]
+    data: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="DATA")]]
     """mnist or digits (with :plain, :permuted, :rotated, :flipped), an .npz, a .csv, a folder of images,
     or one with x.npy and y.npy."""
     task: Task = "auto"

@@ -46,9 +46,9 @@ class Fit:
     the layer of the paper."""
     backbone: str = "auto"
     """The network that is made invariant: mlp (hidden layers), cnn (convolutions), or auto (whichever of them
-    predicts best). Or package.module:function, a function of your own: without arguments it gives a pretrained
-    body, of which only heads are trained; from input shape and number of outputs it makes networks. Pass it again
-    to predict, report and export, as no code is stored."""
+    predicts best); or one kind by its name, such as "plain mlp". Or package.module:function, a function of your
+    own: without arguments it gives a pretrained body, of which only heads are trained; from input shape and number
+    of outputs it makes networks. Pass it again to predict, report and export, as no code is stored."""
     placement: Placement = "features"
     """Where the network is averaged over the symmetry: in its first weights, its features, or its outputs."""
     pool: Pool = "max"
