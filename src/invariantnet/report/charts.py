@@ -49,6 +49,11 @@ def minus(number: str) -> str:
     return number.replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """Write a share in percent; that of explained variance may be negative."""
+    return f"{minus(f'{100 * share:.1f}')} %"
+
+
 def bars(rows: Sequence[Bar], alt: str, low: float = 0.0, high: float = 1.0) -> Markup:
     """Draw horizontal bars from 0, with whiskers where there is a spread.
 

@@ -107,6 +107,7 @@ def render(subject: Subject) -> str:
     classes = class_names(subject.estimator)
     backbone, other = _backbone(subject), other_kind(subject.estimator) if subject.baseline else None
     environment.filters |= {"plain": plain_name, "both": both_names, "typed": wording.typed}
+    environment.filters["percent"] = charts.percent
     return environment.from_string(files.joinpath("page.html.j2").read_text()).render(
         subject=subject,
         model=model,
