@@ -84,6 +84,20 @@ def test_the_announced_cost_is_bounded_however_many_examples_there_are(monkeypat
     assert many.final > some.final, "the final network learns from all"
 
 
+def test_rungs_of_a_ladder_cost_the_copies_that_a_step_draws(monkeypatch):
+    monkeypatch.setattr(
+        estimate, "_time_step", lambda _, __, h, *rest: 1.0 if h.symmetry.name == "trivial" else 5.0
+    )
+    names = ("trivial", "rotation:15", "rotation:90", "rotation:180")
+    compared = [Hypothesis(inv.symmetry(name, shape=(8, 8)), models.CNNS[0]) for name in names]
+    assert [h.copies for h in compared] == [1, 3, 7, 16]
+    examples = Examples(torch.zeros(90, 64), torch.zeros(90).long())
+    final = Final(lambda _: None, lambda h: h.model.final, "none")
+    told = estimate.estimate_cost(Ahead(lambda _: None, compared, examples, Categorical(), final), Evidence())
+    seconds = [told.step_seconds[h.name] for h in compared]
+    assert seconds == pytest.approx([1.0, 1 + 2 * 4 / 3, 5.0, 5.0])
+
+
 def test_what_is_compared_is_named_before_it_starts(capsys, brief_comparison):
     x = np.random.default_rng(0).normal(size=(60, 16)).astype(np.float32)
     clf = inv.InvariantClassifier(["reversal", "sign"], backbone="mlp", n_networks=1, random_state=0, verbose=1)
