@@ -128,8 +128,9 @@ def keep(recipe: FitRecipe, result: FitResult) -> list[Record]:
 
 
 def by_kind(records: Sequence[Record]) -> list[list[Record]]:
-    """Group records that differ only in their seed."""
-    return [[r for r in records if r.kind == kind] for kind in dict.fromkeys(r.kind for r in records)]
+    """Group records that differ only in their seed; those of the default backbone come first."""
+    groups = [[r for r in records if r.kind == kind] for kind in dict.fromkeys(r.kind for r in records)]
+    return sorted(groups, key=lambda found: found[0].backbone != "auto")
 
 
 def table(records: Sequence[Record]) -> str:
@@ -144,7 +145,7 @@ def table(records: Sequence[Record]) -> str:
                 str(first.n),
                 first.candidates,
                 first.truth,
-                f"{first.method}, {first.backbone.upper()}",
+                f"{first.method}, {'auto' if first.backbone == 'auto' else first.backbone.upper()}",
                 f"{right} of {len(found)}",
                 f"{min(r.of_truth for r in found):.3f}",
                 f"{np.mean([r.accuracy for r in found]):.1f}",
@@ -168,10 +169,10 @@ def draw(records: Sequence[Record]) -> Figure:
         first, bottom = found[0], np.zeros(len(found))
         for k, name in enumerate(first.names):
             heights = np.array([r.probabilities[k] for r in found])
-            axis.bar([r.seed for r in found], heights, bottom=bottom, color=COLORS.get(name, OTHER))
+            axis.bar(range(len(found)), heights, bottom=bottom, color=COLORS.get(name, OTHER))
             bottom += heights
         among = f", among {len(first.names)}" if len(first.names) > MANY_HYPOTHESES else ""
-        data = first.data.removeprefix("table:")
+        data = first.data.removeprefix("table:") + ("" if first.backbone == "auto" else " (MLP)")
         axis.set_title(f"{data}, n = {first.n:,}{among}: {first.truth}", fontsize=8)
         axis.set(xticks=[], xlim=(-0.7, seeds - 0.3), yticks=[0, 1])
     labels = {"no symmetry": "trivial", "flips": "flips", "rot90": "rot90", "d4": "d4", "another": ""}
