@@ -20,7 +20,7 @@ ABOUT = "The paper, reproduced; what was measured beyond it; its cost; its relia
 """What the help says first."""
 RESULTS, QUICK, REPRODUCE = Path("results"), Path("runs/quick"), Path("runs/reproduce")
 """Folders for records, relative to the root of the repository."""
-LONGEST_QUESTION = 48
+LONGEST_QUESTION = 40
 """Characters of a question that `status` shows, so that it fits on a line."""
 
 PaperStudy = Literal["all", "table1", "figure1", "figure2", "figure3", "ablation", "identity"]

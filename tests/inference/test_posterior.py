@@ -213,6 +213,8 @@ def test_only_classes_that_refute_a_symmetry_are_said_to():
     assert "with which a is predicted worse" in worse.verdict
     assert "refuted" not in worse.verdict
     assert "refuted by a" in replace(worse, refuted_by={"rot90": ("a",)}).verdict
+    assert "refuted most by a and b;" in replace(worse, refuted_by={"rot90": ("a", "b", "c")}).verdict
+    assert "refuted" not in replace(worse, refuted_by={"rot90": tuple("abcdefgh")}).verdict, "all do"
 
 
 def test_the_table_says_why_no_symmetry_leads_with_less_evidence():

@@ -29,7 +29,7 @@ def test_prices_are_those_of_the_last_block_that_a_hypothesis_took_part_in():
     seen[1, :6] = -2
     seen[2, 6:] = [-2, -3, -2, -3]
     seen[3, :6] = [-6, -5, -2, -2, -3, -2]
-    accuracy = {k: {"trivial": 0.5 + k / 10} for k in range(4)}
+    accuracy = [{"trivial": 0.5 + k / 10} for k in range(4)]
     found = prices(groups, accuracy, seen, [0, 4, 6], {3: 6})
     assert [(p.name, p.order) for p in found] == [("trivial", 1), ("flips", 4), ("rot90", 4), ("d4", 8)]
     expected = [0, 0, 1.5, (-2 + 5) / 2]

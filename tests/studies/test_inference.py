@@ -153,7 +153,7 @@ def test_a_fit_and_its_record():
     (record,) = posterior.keep(recipe, run_fit(recipe))
     assert record.favourite == "trivial"
     assert record.of_truth > 0.5
-    assert "| table:wine | 200 | rot90, flips | trivial | evidence, AUTO | 1 of 1 |" in posterior.table([record])
+    assert "| table:wine | 200 | rot90, flips | trivial | evidence, auto | 1 of 1 |" in posterior.table([record])
     claims = posterior.claims([record, replace(record, probabilities=(0.0, 1.0, 0.0, 0.0))])
     assert "in 1 of 2 runs" in claims["named"].sentence
     assert not claims["tables"].holds

@@ -54,7 +54,6 @@ def answer(
     begun = [start for start in starts if start < now.labels]
     dropped = {k: n for k, n in enumerate(predicted) if n < now.labels}
     tried = [_tried(now, ours, k) for ours, k in zip(contest.members, best, strict=True)]
-    accuracy = {s: score.accuracy for s, score in enumerate(tried)}
     spread = (bounded * now.counts[: now.labels]).sum(-1).std(1, ddof=int(now.networks > 1))
     probabilities = now.stages[-1].probabilities
     log_evidence = tuple(contest.log_evidence(total, now.excluded).tolist())
@@ -69,7 +68,7 @@ def answer(
         log_evidence_spread=tuple(spread[best].tolist()),
         examples=now.labels,
         dropped=tuple(names[k] for k, ours in enumerate(contest.members) if not set(ours) & set(now.alive)),
-        prices=tuple(prices(contest.symmetries, accuracy, seen[best], begun, dropped)),
+        prices=tuple(prices(contest.symmetries, [score.accuracy for score in tried], seen[best], begun, dropped)),
         race=tuple(now.stages),
         guessing=float((now.guess * now.counts)[: now.labels].sum()),
         learned=now.learned,

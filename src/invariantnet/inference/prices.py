@@ -48,7 +48,7 @@ def affordable(block: Float[np.ndarray, "hypotheses n"], tolerance: float) -> li
 
 def prices(
     symmetries: Sequence[AnySymmetry],
-    accuracy: Mapping[int, dict[str, float]],
+    accuracy: Sequence[dict[str, float]],
     seen: Float[np.ndarray, "hypotheses n"],
     starts: Sequence[int],
     dropped: Mapping[int, int],
@@ -57,7 +57,7 @@ def prices(
 
     Args:
         symmetries: The hypotheses.
-        accuracy: Accuracies of each hypothesis on moved inputs, by the number of the hypothesis.
+        accuracy: Accuracies of each hypothesis on moved inputs.
         seen: Log probability that each hypothesis gave to each label so far.
         starts: Number of the first label of each block.
         dropped: Labels predicted by each hypothesis that was dropped, by its number.

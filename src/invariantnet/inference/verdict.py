@@ -17,6 +17,8 @@ UNLIKELY = 0.05
 """Probability of all but two kinds of symmetry from which on leaving them out is advised."""
 MOST_ROWS, SHOWN = 8, 0.001
 """Symmetries of a table that are all shown; of more, those with this probability, and no symmetry."""
+MOST_REFUTING = 2
+"""Classes that the verdict names which refute the next best symmetry."""
 NATS = "A nat is a factor of 2.7 in probability"
 """The unit of evidence, explained where it stands."""
 ALLOWING = "Probabilities allow for the luck of these examples and networks, so they differ by less."
@@ -198,8 +200,10 @@ def _refuting(posterior: Comparison, rival: str, favourite: str) -> str:
     """Name the classes that refute the next best symmetry, or the few that lose most by it."""
     ordered = sorted(zip(posterior.probabilities, posterior.names, strict=True), key=lambda each: -each[0])
     best = next(name for _, name in ordered if kind_of(name) == rival)
-    if best in posterior.refuted_by:
-        return f", refuted by {' and '.join(posterior.refuted_by[best])}"
+    refuting = posterior.refuted_by.get(best, ())
+    if 0 < len(refuting) < sum(gain.symmetry == best for gain in posterior.by_class):
+        most = " most" if len(refuting) > MOST_REFUTING else ""
+        return f", refuted{most} by {' and '.join(refuting[:MOST_REFUTING])}"
     named = deciding_classes(posterior.by_class, best) if favourite == TRIVIAL else []
     return (
         f", with which {' and '.join(named)} {'is' if len(named) == 1 else 'are'} predicted worse" if named else ""

@@ -41,6 +41,9 @@ from invariantnet.symmetries.catalogue import CATALOGUE, TRIVIAL
 from invariantnet.symmetries.families import FAMILIES
 from invariantnet.symmetries.plain import both_names, plain_name
 
+FILTERS = {"plain": plain_name, "both": both_names, "typed": wording.typed, "percent": charts.percent}
+"""What the template turns names and numbers into words with."""
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:
@@ -106,8 +109,7 @@ def render(subject: Subject) -> str:
     tryit, why_no_tryit = _try_it(subject)
     classes = class_names(subject.estimator)
     backbone, other = _backbone(subject), other_kind(subject.estimator) if subject.baseline else None
-    environment.filters |= {"plain": plain_name, "both": both_names, "typed": wording.typed}
-    environment.filters["percent"] = charts.percent
+    environment.filters |= FILTERS
     return environment.from_string(files.joinpath("page.html.j2").read_text()).render(
         subject=subject,
         model=model,
