@@ -189,7 +189,7 @@ SIX = np.array([[1, 0, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
     "generators",
     [
         SIX,
-        np.array([[1, 0, 2, 3, 4, 5], [1, 2, 3, 4, 0, 5]]),
+        np.array([[1, 0, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 0, 6]]),
         np.concatenate([SIX, even_signs(6)]),
         np.concatenate([SIX, [[6, 1, 2, 3, 4, 5]]]),
         even_signs(8),

@@ -144,7 +144,7 @@ def test_no_group_is_called_exact_with_which_labels_are_hardly_explained():
     assert found.explained < 0.5
     assert not found.exact
     assert "It need not be this group: with it, predictions explain only 31% of the labels" in found.verdict
-    assert replace(found, explained=0.9).exact
+    assert replace(found, explained=0.9, repeatedly=True).exact
     signed = inv.Group.from_permutations([[12, *range(1, 12)]])
     words = "It changes signs too: in a generator, an index of 12 + i stands for minus input i."
     assert words in replace(found, group=signed).verdict

@@ -36,8 +36,8 @@ def chosen_copies(
         The chosen copies; None if the group is small enough for an average, or of another kind.
 
     Example:
-        >>> chosen_copies(np.array([[1, 0, 2, 3, 4], [1, 2, 3, 4, 0]]), np.array([[3.0, 1, 2, 5, 4]]))
-        array([[1., 2., 3., 4., 5.]])
+        >>> chosen_copies(np.array([[1, 0, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]), np.array([[3.0, 1, 2, 6, 5, 4]]))
+        array([[1., 2., 3., 4., 5., 6.]])
     """
     kind = _chamber(generators.tobytes(), generators.shape[1])
     if kind is None:

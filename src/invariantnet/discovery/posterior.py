@@ -165,6 +165,11 @@ class Posterior:
         return max(self.weighed.values(), key=lambda w: w.log_odds)
 
     @property
+    def best_key(self) -> Hashable:
+        """What two posteriors have in common if the same group is the most probable; None if there is none."""
+        return max(self.weighed, key=lambda key: self.weighed[key].log_odds, default=None)
+
+    @property
     def log_e_value(self) -> float:
         """Log e-value of the null hypothesis that there is no symmetry."""
         return float(np.logaddexp.reduce([w.log_odds for w in self.weighed.values()]))

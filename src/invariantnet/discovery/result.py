@@ -63,6 +63,7 @@ class Discovery:
         explained: Share of the labels that predictions with the group explain, each from all others; of numbers
             their variance, of classes their log loss. None if it was not asked.
         enough: Share from which on they tell one group from another.
+        repeatedly: Whether two searches came to this group, where there were several.
     """
 
     group: Group
@@ -80,6 +81,7 @@ class Discovery:
     room: bool = False
     explained: float | None = None
     enough: float = 0.0
+    repeatedly: bool = True
 
     @property
     def generators(self) -> Int64[np.ndarray, "generators dim"]:
@@ -94,7 +96,8 @@ class Discovery:
     @property
     def exact(self) -> bool:
         """Whether the verdict calls the group exactly right."""
-        return self.found and self.exact_probability >= SURE and not self.room and self.understood
+        sure = self.exact_probability >= SURE and self.repeatedly
+        return self.found and sure and not self.room and self.understood
 
     @property
     def understood(self) -> bool:
@@ -130,6 +133,11 @@ class Discovery:
             words.append(
                 "At least this group holds. It need not be all: most inputs look like one of another orbit, so a "
                 "larger group may hold that no proposal contained."
+            )
+        elif not self.repeatedly:
+            words.append(
+                "It need not be exactly this group: searches that began elsewhere came to others. Pass more "
+                "examples."
             )
         else:
             words.append(

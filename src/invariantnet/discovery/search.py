@@ -4,25 +4,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 from scipy.stats import false_discovery_control
 
 from invariantnet._system.progress import Update, meter
 from invariantnet._system.torch_state import threads
 from invariantnet.choices import Task
-from invariantnet.discovery.candidates import REJECTED, Closed
+from invariantnet.discovery.candidates import Closed
 from invariantnet.discovery.checking import checked
 from invariantnet.discovery.closing import Closing
 from invariantnet.discovery.columns import Columns, columns_of
-from invariantnet.discovery.copies import symmetry_of
 from invariantnet.discovery.evalues import e_bh
-from invariantnet.discovery.evidence import MANY_CENTRES, MOST_EXAMPLES, Evidence, explained_by
-from invariantnet.discovery.judging import Judge, inputs_against
-from invariantnet.discovery.posterior import Posterior
+from invariantnet.discovery.judging import Judge
 from invariantnet.discovery.predictors import AnyPredictor, Labelled, choose
 from invariantnet.discovery.proposals import FEW_INPUTS, Proposal, moments_by_source, propose
 from invariantnet.discovery.result import Discovery, Tested
 from invariantnet.discovery.scores import Scores, scores_of
+from invariantnet.discovery.weighing import changes_sign, weighed
 from invariantnet.inference.cache import ScoreCache
 from invariantnet.symmetries.group import Group
 
@@ -34,11 +32,6 @@ FEWEST = 40
 
 SECONDS_AN_INPUT = 0.35
 """Time that a search takes for each input, roughly: 10 to 30 s for 64 inputs, 90 to 210 s for 550."""
-
-ENOUGH_OF_NUMBERS, ENOUGH_OF_CLASSES = 0.5, 0.25
-"""Share of the labels that predictions should explain before a group of few inputs is called exact. With 16 right
-groups of random functions (seed 1001), they explained .88 and more of numbers, and .39 and more of classes, which
-vary for equal inputs too; with three wrong ones, of a function that models hardly learn, .19, .31 and .38."""
 
 PROPOSING = 0.5
 """Share of the examples that propose; the others judge."""
@@ -111,56 +104,11 @@ def discover_labelled(
     if not live.any():
         return nothing
     seen = Labelled(examples.x[:, live], examples.y, examples.classes)
-    scores = scores_of(seen, cache)
     seconds = SECONDS_AN_INPUT * float(live.sum())
     with threads(1), meter("discovering symmetries", visible=verbose > 0, seconds=seconds) as update:
         if live.sum() <= FEW_INPUTS:
-            return _weighed(seen, rng, nothing, columns, scores)
-        return _Search(seen, first, rng, alpha, update, scores).run(nothing, columns)
-
-
-def _weighed(
-    examples: Labelled, rng: np.random.Generator, nothing: Discovery, columns: Columns, scores: Scores
-) -> Discovery:
-    """Weigh groups of few inputs on all labels."""
-    posterior = searched = Posterior(Evidence(examples, scores), rng)
-    searched.search(signed=changes_sign(examples.x))
-    level = -np.log(nothing.alpha)
-    if searched.log_e_value >= level:
-        posterior = searched.weighed_again(Evidence(examples, scores, MANY_CENTRES))
-    tested = tuple(
-        Tested(
-            columns.widen(w.generators), w.source, w.kind, w.log_prior, w.log_e_value, bool(w.log_odds >= level)
-        )
-        for w in {**searched.weighed, **posterior.weighed}.values()
-        if np.isfinite(w.log_e_value)
-    )
-    nothing = replace(
-        nothing,
-        tested=tested,
-        test="all labels",
-        log_e_value=posterior.log_e_value,
-        judged=min(MOST_EXAMPLES, len(examples)),
-    )
-    if posterior.log_e_value < level:
-        return nothing
-    best = posterior.best.generators
-    explained = explained_by(best, examples)
-    against = inputs_against(symmetry_of(best), examples.x, len(examples) // 2)
-    return replace(
-        nothing,
-        group=Group("discovered", columns.widen(best)),
-        exact_probability=posterior.probability,
-        of_inputs=against < REJECTED,
-        log_e_value_against_inputs=against,
-        explained=explained,
-        enough=ENOUGH_OF_NUMBERS if examples.classes is None else ENOUGH_OF_CLASSES,
-    )
-
-
-def changes_sign(x: Float64[np.ndarray, "n dim"]) -> bool:
-    """Whether some input has values of both signs."""
-    return bool(((x < 0).any(axis=0) & (x > 0).any(axis=0)).any())
+            return weighed(seen, rng, nothing, columns, cache)
+        return _Search(seen, first, rng, alpha, update, scores_of(seen, cache)).run(nothing, columns)
 
 
 class _Search:
