@@ -106,7 +106,7 @@ class Standings:
     """Hypotheses whose model is hopeless even without symmetry: they count for no symmetry."""
     stages: list[Stage] = field(default_factory=list)
     tried: dict[int, BlockScore] = field(default_factory=dict)
-    """The last score of each hypothesis that predicted moved inputs too: those that a posterior tells about."""
+    """For every symmetry that is reported, the last score of a hypothesis that also predicted moved inputs."""
     affordable: list[bool] | None = None
     network_error: float | None = None
     """Per label; unknown until several networks have predicted a block."""
